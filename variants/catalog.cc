@@ -135,7 +135,7 @@ const VariantInfo& with_paper_block(const VariantInfo& info) {
   // By their names; an entry stays where it is, so that references to it stay valid.
   static std::map<std::string, VariantInfo> blocks;
   static std::mutex mutex;
-  if (!info.block && info.lacks_block.empty()) return info;
+  if (!info.has_paper_layer() && info.lacks_block.empty()) return info;
   const VariantInfo& base = find_listed(info.name);
   const std::lock_guard lock(mutex);
   auto at = blocks.find(base.name);
@@ -161,7 +161,7 @@ void add_variant(VariantInfo info, const std::string& file_hash) {
              nearest(info.family, families()));
   ATTN_CHECK(info.name.starts_with(kPythonNames) == (info.family == kPythonFamily),
              "variant '{}': only those in Python begin with '{}'", info.name, kPythonNames);
-  ATTN_CHECK(!info.block || asks_for_layer(info),
+  ATTN_CHECK(!info.has_paper_layer() || asks_for_layer(info),
              "variant '{}' has a block and a parameter of its own named {}", info.name,
              kBlockParam);
   ATTN_CHECK(info.make, "variant '{}' has no `make`; make_as<Class> makes one", info.name);

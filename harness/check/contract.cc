@@ -32,6 +32,7 @@ bool exact(const VariantInfo& info) { return info.traits.exact; }
 bool decodes(const VariantInfo& info) { return info.traits.decode; }
 bool rowwise(const VariantInfo& info) { return info.traits.rowwise; }
 bool edges(const VariantInfo& info) { return info.traits.edges; }
+bool carries(const VariantInfo& info) { return info.carries && info.reference; }
 bool referenced(const VariantInfo& info) { return static_cast<bool>(info.reference); }
 // All but mixers whose channels meet or that are no linear map.
 bool by_weights(const VariantInfo& info) { return !info.traits.mixer || info.traits.convex; }
@@ -47,7 +48,7 @@ bool has_limit(const VariantInfo& info) {
 bool in_catalog(const VariantInfo& info) {
   const auto& list = all_variants();
   return std::any_of(list.begin(), list.end(), [&](const VariantInfo& one) {
-    return &one == &info || (one.block && &with_paper_block(one) == &info);
+    return &one == &info || (one.has_paper_layer() && &with_paper_block(one) == &info);
   });
 }
 
@@ -75,6 +76,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"edges", check_edges, edges, true, also_double},
       {"gradients", check_gradients, always, true, only_double},
       {"reference", check_reference, referenced, true, double_in_full, true},
+      {"carried", check_carried, carries, true, also_double},
       {"bfloat16", check_bfloat16, always, true, as_built, true},
       {"exact", check_exact, exact, true, also_double},
       {"limit", check_limit, has_limit, true, also_double},

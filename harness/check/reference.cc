@@ -159,7 +159,8 @@ struct Part {
   // rounding of the size of the seed, which grows with the logits: they are sums of head_dim
   // products.
   double unit(const ReferenceCase& c, const Tensor& seed) const {
-    const double rounding = 0.01 * (1 + static_cast<double>(c.shape.head_dim) / 32);
+    const double rounding =
+        0.01 * c.subject.info.rounding * (1 + static_cast<double>(c.shape.head_dim) / 32);
     return length(gradient) + rounding * length(seed);
   }
   static double length(const Tensor& t) {

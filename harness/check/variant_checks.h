@@ -28,6 +28,8 @@ void check_edges(const Subject& subject, Verdict& verdict);
 void check_gradients(const Subject& subject, Verdict& verdict);
 // reference.cc
 void check_reference(const Subject& subject, Verdict& verdict);
+// carried.cc
+void check_carried(const Subject& subject, Verdict& verdict);
 // bfloat16.cc
 void check_bfloat16(const Subject& subject, Verdict& verdict);
 // limits.cc

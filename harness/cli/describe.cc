@@ -80,7 +80,7 @@ Json describe(const VariantInfo& info) {
           {"referenced", info.reference != nullptr},
           {"cost_formula", info.cost_formula},
           {"notes", info.notes},
-          {"block", info.block ? Json(info.block->notes) : Json(nullptr)},
+          {"block", info.has_paper_layer() ? Json(info.paper_layer_notes()) : Json(nullptr)},
           {"params", describe_all(info.params)}};
 }
 

@@ -144,9 +144,8 @@ void show_variant(const Chosen& chosen) {
         "unreferenced: declares no reference (VariantInfo::reference) for `check` to compare "
         "with\n");
   for (const std::string& note : info.notes) print(fmt::format("note     {}\n", note));
-  if (info.block)
-    for (const std::string& note : info.block->notes)
-      print(fmt::format("block    --block paper: {}\n", note));
+  for (const std::string& note : info.paper_layer_notes())
+    print(fmt::format("block    --block paper: {}\n", note));
   if (!info.lacks_block.empty())
     print(fmt::format("block    --block paper cannot run: {}\n", info.lacks_block));
   print("parameters\n" + params_text(info.params));

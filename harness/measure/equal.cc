@@ -71,12 +71,17 @@ Size flops_of(const LayerConfig& layer, int64_t batch) {
   return {rest + mixing_flops(layer, batch), dense_flops(*layer.variant, params, one) - rest};
 }
 
-// Of all layers, which differ in a stack alone.
+// Of all layers. They differ in a stack; and where layers hand something on, the first differs from
+// all that receive.
 Size size_of(const LayersSpec& spec, Equal equal) {
   Size sum;
   const bool is_stack = spec.layer.variant->is_stack();
-  const double times = is_stack ? 1 : static_cast<double>(spec.layers);
-  for (int64_t i = 0; i < (is_stack ? spec.layers : 1); ++i) {
+  const int64_t kinds = is_stack                      ? spec.layers
+                        : spec.layer.variant->carries ? std::min<int64_t>(2, spec.layers)
+                                                      : 1;
+  for (int64_t i = 0; i < kinds; ++i) {
+    const bool is_rest = i + 1 == kinds && !is_stack;  // it stands for all layers from it on
+    const double times = is_rest ? static_cast<double>(spec.layers - i) : 1;
     const LayerConfig layer = layer_config_at(spec.layer, i);
     const Size one =
         equal == Equal::parameters ? parameters_of(layer) : flops_of(layer, spec.batch);

@@ -57,6 +57,11 @@ SeenPass WorkloadState::seen_attention() const {
   if (mixer()) {
     seen.q = seen.k = seen.v = by_heads(x[0], spec.heads);
     seen.out = by_heads(found, spec.heads);
+    if (const CarryingMixer* const carrying = as_carrying(*attention)) {
+      const NoGrad no_grad;
+      if (received.defined()) seen.received = received.value();
+      seen.handed = carrying->pass(Var(x[0]), received, {spec.causal, {}}).handed.value();
+    }
     return seen;
   }
   const NoGrad no_grad;
@@ -93,7 +98,9 @@ std::vector<SeenPass> WorkloadState::seen() {
                    .v = v,
                    .gates = one.gates,
                    .out = heads_of(one.out),
-                   .causal = one.mask.causal});
+                   .causal = one.mask.causal,
+                   .received = one.received,
+                   .handed = one.handed});
   }
   watched.clear();
   return all;

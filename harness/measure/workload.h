@@ -37,6 +37,7 @@ struct WorkloadSpec {
   ScopeKind scope = ScopeKind::attention;
   int64_t layers = kModelLayers;  // at scope model
   int64_t layer = 0;              // at scope attention: which layer of a model it stands for
+  bool receives = false;     // there too: that layer receives what one before it hands on, N(0, 1)
   int64_t feed_forward = 0;  // hidden width, at scopes layer and model; 0: four times the width
   bool causal = false;       // mode decode: true
   int threads = 1;
@@ -60,7 +61,8 @@ struct SeenPass {
   std::vector<Tensor> gates;  // [batch, heads, len, width]
   Tensor out;                 // as q; of a decoded token, one row a head
   bool causal = false;
-  bool widened = false;  // in bfloat16: read in float32
+  bool widened = false;               // in bfloat16: read in float32
+  Tensor received = {}, handed = {};  // [batch, rows, numbers], as of AttentionPass
 };
 
 // Tokens that mode decode answered after the same positions. A cache has forgotten the first when
@@ -69,7 +71,7 @@ enum class SeenToken { first, second, second_after_first, last };
 
 // A gradient of a pass in mode train.
 struct LeafGradient {
-  std::string name;  // "q", "k", "v", "x", the name of a gate or of a weight
+  std::string name;  // "q", "k", "v", "x", "received", the name of a gate or of a weight
   Tensor value, gradient;
 };
 

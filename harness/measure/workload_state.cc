@@ -80,6 +80,7 @@ std::unique_ptr<Attention> WorkloadState::make_attention(
   config.causal = spec.causal;
   config.seed = spec.seed;
   config.layer = spec.layer;
+  config.receives = spec.receives;
   return variant.build(std::move(config), params);
 }
 
@@ -128,6 +129,10 @@ void WorkloadState::make_inputs() {
     else
       inputs.emplace_back(std::move(x), train);
   }
+  if (attention && spec.receives)
+    received = Var(Tensor::normal(as_carrying(*attention)->handed_shape(spec.batch, spec.length),
+                                  rng(spec.input_seed(), "workload received")),
+                   train);
   if (attention) gates = leaves_of(drawn_gates(spec, *attention), train);
 }
 
@@ -180,6 +185,10 @@ void WorkloadState::make_leaves() {
   leaves = inputs;
   leaf_names = inputs.size() == 3 ? std::vector<std::string>{"q", "k", "v"}
                                   : std::vector<std::string>(inputs.size(), "x");
+  if (received.defined()) {
+    leaves.push_back(received);
+    leaf_names.emplace_back("received");
+  }
   leaves.insert(leaves.end(), gates.begin(), gates.end());
   for (size_t i = 0; i < gates.size(); ++i)
     leaf_names.push_back("gate " + attention->gates()[i].name);
@@ -196,6 +205,8 @@ void WorkloadState::make_leaves() {
 Var WorkloadState::forward() const {
   if (model) return model->forward(batch);          // [batch, classes]
   if (layer) return layer->forward(inputs[0], {});  // [batch, length, width]
+  if (received.defined())
+    return as_carrying(*attention)->pass(inputs[0], received, {spec.causal, {}}).out;
   if (const Mixer* rows = mixer()) return rows->mix(inputs[0], {spec.causal, {}});
   const Var values = repeated(inputs[2]);
   const Var keys = spec.group() > 1 && !reads_of(spec).keys ? values : repeated(inputs[1]);

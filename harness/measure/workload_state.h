@@ -10,7 +10,7 @@
 #include "harness/measure/workload.h"
 #include "harness/measure/workload_inputs.h"
 #include "harness/model/encoder.h"
-#include "variants/api/mixer.h"
+#include "variants/api/carrying.h"
 
 namespace attn {
 
@@ -43,6 +43,7 @@ struct WorkloadState {
   std::unique_ptr<Encoder> model;
   std::unique_ptr<Decoder> decoder;  // of all positions but the last, mode decode
   std::vector<Var> inputs;
+  Var received;                                // beside x, where spec.receives
   std::vector<Var> gates;                      // of the attention, at scope attention
   std::vector<Tensor> step_gates;              // the same, mode decode
   std::vector<BFloat16Tensor> rounded_inputs;  // in place of them, in bfloat16

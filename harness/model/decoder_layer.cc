@@ -13,8 +13,8 @@ DecoderLayer::DecoderLayer(const LayerConfig& self, const LayerConfig& cross)
 }
 
 Var DecoderLayer::forward(const Var& x, const Var& memory, const std::vector<int64_t>& lengths,
-                          Rng* dropout) const {
-  const Var attended = self_.forward(x, {}, {.causal = true}, dropout);
+                          Rng* dropout, HandedOn* handed) const {
+  const Var attended = self_.forward(x, {}, {.causal = true}, dropout, handed);
   const Var informed = cross_.forward(attended, memory, {false, lengths}, dropout);
   return feed_forward_.forward(informed, dropout);
 }
@@ -23,8 +23,9 @@ DecoderLayer::State DecoderLayer::start(const Var& memory, int64_t capacity) con
   return {self_.decoder(memory.dim(0), capacity), cross_.project(memory), {}};
 }
 
-Var DecoderLayer::step(const Var& x, State& state, const std::vector<int64_t>& lengths) const {
-  const Var attended = self_.step(x, *state.self);
+Var DecoderLayer::step(const Var& x, State& state, const std::vector<int64_t>& lengths,
+                       HandedOn* handed) const {
+  const Var attended = self_.step(x, *state.self, handed);
   const Var informed = cross_.answer(attended, state.memory, {false, lengths});
   return feed_forward_.step(informed, state.before);
 }

@@ -16,8 +16,9 @@ class DecoderLayer {
   DecoderLayer(const LayerConfig& self, const LayerConfig& cross);
   // x [batch, len, width], memory [batch, kv_len, width] -> [batch, len, width]. Batch entry b has
   // lengths[b] valid rows of memory (empty `lengths`: all are valid). Null `dropout`: evaluation.
-  Var forward(const Var& x, const Var& memory, const std::vector<int64_t>& lengths,
-              Rng* dropout) const;
+  // `handed` as AttentionBlock::forward, of self-attention.
+  Var forward(const Var& x, const Var& memory, const std::vector<int64_t>& lengths, Rng* dropout,
+              HandedOn* handed = nullptr) const;
 
   // The state of decoding: of self-attention, and the keys and values of the memory.
   struct State {
@@ -27,7 +28,8 @@ class DecoderLayer {
   };
   State start(const Var& memory, int64_t capacity) const;  // for at most `capacity` positions
   // forward() of the next position, x [batch, 1, width]. Records no gradients.
-  Var step(const Var& x, State& state, const std::vector<int64_t>& lengths) const;
+  Var step(const Var& x, State& state, const std::vector<int64_t>& lengths,
+           HandedOn* handed = nullptr) const;
 
   std::vector<Weight> weights() const;  // names of cross-attention begin with "cross."
   const FeedForwardBlock& feed_forward() const { return feed_forward_; }

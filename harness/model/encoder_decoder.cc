@@ -7,6 +7,7 @@
 
 #include "core/ops/ops.h"
 #include "harness/model/embedding.h"
+#include "harness/model/handed_on.h"
 #include "harness/model/weights.h"
 
 namespace attn {
@@ -140,7 +141,8 @@ EncoderDecoder::Memory EncoderDecoder::encode(const Batch& batch, Rng* dropout) 
   ATTN_CHECK(batch.lengths.empty() || std::ssize(batch.lengths) == batch.size,
              "a batch of {} sequences has {} lengths", batch.size, batch.lengths.size());
   Var x = s.dropped(s.source.forward(batch), dropout);
-  for (const auto& layer : s.encoder) x = layer->forward(x, batch.lengths, dropout);
+  HandedOn handed;
+  for (const auto& layer : s.encoder) x = layer->forward(x, batch.lengths, dropout, {}, &handed);
   return {State::normed(x, s.encoder_norm), batch.lengths};
 }
 
@@ -148,7 +150,9 @@ Var EncoderDecoder::decode(const Memory& memory, const std::vector<int32_t>& inp
                            Rng* dropout) const {
   const State& s = *state_;
   Var x = s.dropped(s.embedded(memory.rows.dim(0), inputs, 0), dropout);
-  for (const auto& layer : s.decoder) x = layer->forward(x, memory.rows, memory.lengths, dropout);
+  HandedOn handed;
+  for (const auto& layer : s.decoder)
+    x = layer->forward(x, memory.rows, memory.lengths, dropout, &handed);
   return s.logits(x);
 }
 
@@ -194,8 +198,9 @@ Tensor EncoderDecoder::step(const Memory& memory, States& states,
   const NoGrad no_grad;
   const State& s = *state_;
   Var x = s.embedded(memory.rows.dim(0), tokens, states.position++);
+  HandedOn handed;  // of this position
   for (size_t i = 0; i < s.decoder.size(); ++i)
-    x = s.decoder[i]->step(x, states.layers[i], memory.lengths);
+    x = s.decoder[i]->step(x, states.layers[i], memory.lengths, &handed);
   return s.logits(x).value().reshaped({x.dim(0), s.config.model.classes + 1});
 }
 

@@ -10,11 +10,11 @@ Layer::Layer(const LayerConfig& config)
     : width_(config.width), causal_(config.causal), attention_(config, ""), feed_forward_(config) {}
 
 Var Layer::forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropout,
-                   const std::shared_ptr<const Edges>& edges) const {
+                   const std::shared_ptr<const Edges>& edges, HandedOn* handed) const {
   ATTN_CHECK(x.shape().rank() == 3 && x.dim(2) == width_,
              "a layer of width {} got an input of shape {}", width_, x.shape().str());
-  return feed_forward_.forward(attention_.forward(x, {}, {causal_, lengths, edges}, dropout),
-                               dropout);
+  return feed_forward_.forward(
+      attention_.forward(x, {}, {causal_, lengths, edges}, dropout, handed), dropout);
 }
 
 std::vector<Weight> Layer::weights() const {

@@ -15,9 +15,9 @@ class Layer {
  public:
   explicit Layer(const LayerConfig& config);
   // x [batch, len, width] -> the same shape. `lengths` and `edges` as kv_lengths and edges of Mask.
-  // Null `dropout`: evaluation.
+  // Null `dropout`: evaluation. `handed` as AttentionBlock::forward.
   Var forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropout = nullptr,
-              const std::shared_ptr<const Edges>& edges = {}) const;
+              const std::shared_ptr<const Edges>& edges = {}, HandedOn* handed = nullptr) const;
   std::vector<Weight> weights() const;
   const FeedForwardBlock& feed_forward() const { return feed_forward_; }
   const Attention& attention() const { return attention_.attention(); }

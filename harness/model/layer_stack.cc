@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/ops/ops.h"
+#include "harness/model/handed_on.h"
 #include "harness/model/weights.h"
 
 namespace attn {
@@ -22,7 +23,8 @@ LayerStack::LayerStack(const LayerConfig& layer, int64_t layers, uint64_t seed) 
 
 Var LayerStack::forward(Var x, const std::vector<int64_t>& lengths, Rng* dropout,
                         const std::shared_ptr<const Edges>& edges) const {
-  for (const auto& layer : layers_) x = layer->forward(x, lengths, dropout, edges);
+  HandedOn handed;
+  for (const auto& layer : layers_) x = layer->forward(x, lengths, dropout, edges, &handed);
   return gain_.value.defined() ? layer_norm(x, gain_.value, bias_.value) : x;
 }
 

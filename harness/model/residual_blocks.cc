@@ -8,10 +8,11 @@
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
 #include "harness/model/gate_projections.h"
+#include "harness/model/handed_on.h"
 #include "harness/model/residual.h"
 #include "harness/model/weights.h"
+#include "variants/api/carrying.h"
 #include "variants/api/distance_bias.h"
-#include "variants/api/mixer.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -38,6 +39,7 @@ std::unique_ptr<Attention> build_attention(const LayerConfig& config, const std:
   attention.max_len = config.max_len;
   attention.causal = config.causal;
   attention.layer = config.layer;
+  attention.receives = config.receives;
   attention.seed = rng(config.seed, role + "attention").bits();
   const MemoryScope scope(Purpose::weights);
   return config.variant->build(std::move(attention), config.variant_params);
@@ -57,7 +59,9 @@ std::optional<std::string> why_no_sharing(const VariantInfo& variant, int64_t he
 LayerConfig layer_config_at(const LayerConfig& model, int64_t index) {
   LayerConfig own = model;
   own.layer = index;
-  if (!model.variant || !model.variant->is_stack()) return own;
+  if (!model.variant) return own;
+  own.receives = receives_at(*model.variant, model.variant_params, index);
+  if (!model.variant->is_stack()) return own;
   const LayerVariant layer = layer_variant(*model.variant, model.variant_params, index);
   own.variant = layer.variant.get();  // held by the stack
   own.variant_params = layer.params;
@@ -74,6 +78,7 @@ struct AttentionBlock::State {
         role(block),
         attention(build_attention(given, role)),
         mixer(as_mixer(*attention)),
+        carrying(as_carrying(*attention)),
         biased(given.distances ? as_distance_biased(*attention) : nullptr),
         gain(constant_weight(role + "attention_norm.gain", {given.width}, 1)),
         bias(constant_weight(role + "attention_norm.bias", {given.width}, 0)) {
@@ -135,14 +140,29 @@ struct AttentionBlock::State {
   }
 
   // The mixer's rows, which no W_o follows: it has its own weights.
-  Var mixed(const Var& from, const Mask& mask, const Var& residual) const {
-    const Var rows = mixer->mix(from, mask);
-    if (config.watch) config.watch({mixer, {}, {}, from.value(), {}, mask, rows.value()});
-    return residual.defined() ? add(residual, rows) : rows;
+  Var mixed(const Var& from, const Mask& mask, const Var& residual, HandedOn* handed) const {
+    const Var received = handed && config.receives ? handed->by(config) : Var();
+    const CarryingMixer::Passed passed = carrying
+                                             ? carrying->pass(from, received, mask)
+                                             : CarryingMixer::Passed{mixer->mix(from, mask), {}};
+    if (carrying && handed) handed->by(config) = passed.handed;
+    const auto value_of = [](const Var& x) { return x.defined() ? x.value() : Tensor(); };
+    if (config.watch)
+      config.watch({mixer,
+                    {},
+                    {},
+                    from.value(),
+                    {},
+                    mask,
+                    passed.out.value(),
+                    value_of(received),
+                    value_of(passed.handed)});
+    return residual.defined() ? add(residual, passed.out) : passed.out;
   }
   // What stands inside the norm, of `from`, with the residual added where it is defined.
-  Var inside(const Var& from, const Var& source, const Mask& mask, const Var& residual) const {
-    if (mixer) return mixed(from, mask, residual);
+  Var inside(const Var& from, const Var& source, const Mask& mask, const Var& residual,
+             HandedOn* handed) const {
+    if (mixer) return mixed(from, mask, residual, handed);
     return linear_from_heads(attended(projected(from, source, 0), mask), w_o.value, residual);
   }
   // Of the projections around the attention.
@@ -162,8 +182,9 @@ struct AttentionBlock::State {
   LayerConfig config;
   std::string role;
   std::unique_ptr<Attention> attention;
-  const Mixer* mixer;            // the attention, where it is one, else null
-  const DistanceBiased* biased;  // the attention, where positions are biases, else null
+  const Mixer* mixer;             // the attention, where it is one, else null
+  const CarryingMixer* carrying;  // the same, where it hands something on, else null
+  const DistanceBiased* biased;   // the attention, where positions are biases, else null
   // [width, width or kv_heads · head_dim]; undefined where nothing reads them
   Weight w_q, w_k, w_v, w_o;
   GateProjections gates;
@@ -175,7 +196,8 @@ AttentionBlock::AttentionBlock(const LayerConfig& config, const std::string& rol
     : state_(std::make_unique<State>(config, role)) {}
 AttentionBlock::~AttentionBlock() = default;
 
-Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout) const {
+Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout,
+                            HandedOn* handed) const {
   const State& s = *state_;
   const Var from = s.before(x);
   const Var& source = memory.defined() ? memory : from;
@@ -185,12 +207,12 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   ATTN_CHECK(s.mixer || s.w_q.value.defined() || !memory.defined(),
              "cross-attention of {}, which reads no queries", s.config.variant->name);
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
-    return s.inside(from, source, mask, residual);
+    return s.inside(from, source, mask, residual, handed);
   }));
 }
 
 Var AttentionBlock::bare(const Var& x, const Mask& mask) const {
-  return state_->inside(x, x, mask, {});
+  return state_->inside(x, x, mask, {}, nullptr);
 }
 
 std::vector<Weight> AttentionBlock::bare_weights() const {
@@ -219,14 +241,17 @@ std::unique_ptr<Decoder> AttentionBlock::decoder(int64_t batch, int64_t capacity
                                   s.config.distances->past(capacity));
 }
 
-Var AttentionBlock::step(const Var& x, Decoder& decoder) const {
+Var AttentionBlock::step(const Var& x, Decoder& decoder, HandedOn* handed) const {
   const State& s = *state_;
   const Var from = s.before(x);
   if (s.mixer) {
     const int64_t heads = s.config.heads;
     const Tensor row = from.value().reshaped({x.dim(0), heads, 1, s.config.width / heads});
     const Tensor found(row.shape());
+    auto* const carrying = s.carrying ? &dynamic_cast<CarryingDecoder&>(decoder) : nullptr;
+    if (carrying && handed && s.config.receives) carrying->receive(handed->by(s.config).value());
     decoder.step(row, row, row, found);
+    if (carrying && handed) handed->by(s.config) = Var(carrying->take_handed());
     return s.after(add(x, Var(found.reshaped(x.shape()))));
   }
   const State::Projected heads = s.projected(from, from, decoder.length());

@@ -26,6 +26,9 @@ struct AttentionPass {
   std::vector<Tensor> gates;
   Mask mask;
   Tensor out;
+  // Of a mixer that hands something on (variants/api/carrying.h): what it was given, undefined in
+  // the first layer of its variant, and what it handed on.
+  Tensor received = {}, handed = {};
 };
 // Is told of each forward pass, but of those with biases of distances.
 using AttentionWatch = std::function<void(const AttentionPass&)>;
@@ -48,8 +51,10 @@ struct LayerConfig {
   double dropout = 0;  // on the outputs of attention and feed-forward
   AttentionWatch watch = {};
   uint64_t seed = 0;
-  int64_t layer = 0;  // of a model, from 0 on
+  int64_t layer = 0;      // of a model, from 0 on
+  bool receives = false;  // see receives_at() in variants/api/stack.h
 };
+class HandedOn;  // harness/model/handed_on.h
 
 // The reason why query heads cannot share keys and values of kv_heads heads; nullopt: they can, or
 // kv_heads is 0 and none are shared.
@@ -69,8 +74,10 @@ class AttentionBlock {
 
   // x [batch, q_len, width] -> the same shape. Keys and values are projections of `memory` [batch,
   // kv_len, width], without layer norm; if `memory` is undefined, of x after layer norm. Null
-  // `dropout`: evaluation.
-  Var forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout) const;
+  // `dropout`: evaluation. `handed` is of the model's pass: it gives what earlier layers handed on
+  // and gets what this one does; null: the layer stands alone, and cannot receive.
+  Var forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout,
+              HandedOn* handed = nullptr) const;
 
   struct KeysValues {
     Var keys, values;  // [batch, kv_heads, kv_len, head_dim]
@@ -81,8 +88,8 @@ class AttentionBlock {
   // A decoder for at most `capacity` positions of `batch` sequences, with kv_heads heads of keys.
   std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity) const;
   // forward() of the next position of the decoder, x [batch, 1, width]. Records no gradients and
-  // has no dropout.
-  Var step(const Var& x, Decoder& decoder) const;
+  // has no dropout. `handed` is of this position alone.
+  Var step(const Var& x, Decoder& decoder, HandedOn* handed = nullptr) const;
 
   // What stands inside norm and residual: the projections, the attention and W_o, or the mixer, of
   // x [batch, len, width]. And its weights: of a mixer that reads rows, by the mixer's own names;

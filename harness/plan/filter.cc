@@ -32,7 +32,8 @@ Filter::Typed Filter::typed_condition(const Condition& condition) {
     const VariantInfo& info = find_variant(catalogued(spec.name));
     Wanted& wanted = typed.variants.emplace_back(Wanted{info.name, {}});
     for (const Setting& setting : spec.settings) {
-      const bool of_layer = setting.name == kBlockParam && info.block && asks_for_layer(info);
+      const bool of_layer =
+          setting.name == kBlockParam && info.has_paper_layer() && asks_for_layer(info);
       const VariantInfo& of = of_layer ? with_paper_block(info) : info;
       wanted.params.emplace_back(setting.name, typed_values(info.name, of.params, setting));
     }

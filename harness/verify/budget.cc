@@ -14,12 +14,8 @@ constexpr int64_t kLeastLength = 2048;
 constexpr double kQuadratic = 3.2;
 
 double seconds_at(const SeenPass& seen, int64_t length, int64_t positions) {
-  const auto first = [&](const Tensor& x) { return part(x, 2, 0, length); };
-  SeenPass shorter = seen;
-  shorter.q = first(seen.q), shorter.k = first(seen.k), shorter.v = first(seen.v);
-  for (Tensor& gate : shorter.gates) gate = first(gate);
-  const ReferenceInputs inputs =
-      reference_inputs(shorter, chosen_rows(length, positions, rng(1, "forecast")));
+  const ReferenceInputs inputs = reference_inputs(
+      first_positions(seen, length), chosen_rows(length, positions, rng(1, "forecast")));
   const auto start = std::chrono::steady_clock::now();
   seen.variant->reference(inputs);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

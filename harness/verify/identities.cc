@@ -199,6 +199,7 @@ ComparedIdentities compare_identities(const SeenPass& seen, Dtype dtype) {
   const Inputs x{seen.q, seen.k, seen.v, seen.gates};
   const int64_t n = seen.q.dim(2);
   ComparedIdentities all;
+  if (seen.received.defined()) return all;
   Answered at{x, seen.out};
   if (dtype != Dtype::float32) {
     at.out = probe.output(x);

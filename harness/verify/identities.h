@@ -33,6 +33,7 @@ struct ComparedIdentities {
 // - ones: the values 1 give 1 (trait convex).
 // - decoder: the last output is what a decoder answers to the last token.
 // - float32: in bfloat16, the outputs are those of float32 up to rounding.
+// None is known of a layer that receives what another hands on.
 ComparedIdentities compare_identities(const SeenPass& seen, Dtype dtype);
 
 // Gradients of the last pass of `workload`, in mode train at scope attention, beside differences of

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "harness/check/subject.h"
+#include "variants/api/carrying.h"
 
 namespace attn {
 namespace {
@@ -161,6 +163,10 @@ ComparedRows begin(const Rows& rows, const Allowance& allowed) {
 
 }  // namespace
 
+Tensor as_matrices(const Tensor& handed) {
+  return handed.reshaped({handed.dim(0), 1, handed.dim(1), handed.dim(2)});
+}
+
 ReferenceInputs reference_inputs(const SeenPass& seen, std::vector<int64_t> rows) {
   ReferenceInputs inputs{.q = oracle_array(seen.q),
                          .k = oracle_array(seen.k),
@@ -170,10 +176,22 @@ ReferenceInputs reference_inputs(const SeenPass& seen, std::vector<int64_t> rows
                          .config = seen.attention->config(),
                          .mask = {seen.causal, {}},
                          .rows = std::move(rows)};
+  if (seen.received.defined()) inputs.received = oracle_array(as_matrices(seen.received));
   for (const Tensor& gate : seen.gates) inputs.gates.push_back(oracle_array(gate));
   for (const Weight& weight : seen.attention->weights())
     inputs.weights.push_back(oracle_array(weight.value.value()));
   return inputs;
+}
+
+SeenPass first_positions(const SeenPass& seen, int64_t length) {
+  SeenPass piece = seen;
+  for (Tensor* x : {&piece.q, &piece.k, &piece.v, &piece.out})
+    *x = part(*x, 2, 0, std::min(length, x->dim(2)));
+  for (Tensor& gate : piece.gates) gate = part(gate, 2, 0, length);
+  if (const CarryingMixer* const carrying = as_carrying(*seen.attention))
+    for (Tensor* x : {&piece.received, &piece.handed})
+      if (x->defined()) *x = part(*x, 1, 0, carrying->handed_shape(x->dim(0), length)[1]);
+  return piece;
 }
 
 Allowance allowance_of(const SeenPass& seen, Dtype dtype, int64_t length) {
@@ -190,6 +208,16 @@ ComparedRows compare_rows(const Tensor& got, const oracle::Array& wanted,
   const Rows all(got, wanted, rows, first, allowed);
   ComparedRows compared = begin(all, allowed);
   report(all, wanted, rows_off(all, wanted, compared), against, compared, named_from);
+  return compared;
+}
+
+ComparedRows compare_handed(const SeenPass& seen, const ReferenceInputs& inputs) {
+  std::vector<int64_t> rows(static_cast<size_t>(seen.handed.dim(1)));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  ComparedRows compared =
+      compare_rows(as_matrices(seen.handed), seen.variant->handed_on(inputs), rows, 0,
+                   allowance_of(seen, Dtype::float32, inputs.k.len), "the reference");
+  if (compared.fault) compared.fault = "what a layer hands on: " + *compared.fault;
   return compared;
 }
 

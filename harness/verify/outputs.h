@@ -18,6 +18,9 @@ struct ComparedRows {
   std::vector<int64_t> tied;         // positions where rounding chooses keys, see compare_outputs
 };
 
+// What a layer hands on, [batch, rows, numbers], with one head: [batch, 1, rows, numbers].
+Tensor as_matrices(const Tensor& handed);
+
 // What one forward pass read, in double, with the rows that are asked for.
 ReferenceInputs reference_inputs(const SeenPass& seen, std::vector<int64_t> rows);
 
@@ -40,5 +43,11 @@ ComparedRows compare_rows(const Tensor& got, const oracle::Array& wanted,
 // where the reference gives it for inputs within rounding, and no more than one row in sixteen may
 // be.
 ComparedRows compare_outputs(const SeenPass& seen, const ReferenceInputs& inputs, Dtype dtype);
+
+// What the pass hands on to the next layer beside the declared reference (VariantInfo::handed_on).
+ComparedRows compare_handed(const SeenPass& seen, const ReferenceInputs& inputs);
+
+// The first `length` positions of the pass.
+SeenPass first_positions(const SeenPass& seen, int64_t length);
 
 }  // namespace attn

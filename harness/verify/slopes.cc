@@ -70,6 +70,8 @@ Read read_of(const LeafGradient& leaf, const SeenPass& seen, const WorkloadSpec&
     return {[](Inputs& of) -> oracle::Array& { return of.k; }, repeated(shape, spec.group())};
   if (leaf.name == "v") return {values, repeated(shape, spec.group())};
   if (leaf.name == "x") return {values, by_heads(shape, spec.head_dim)};
+  if (leaf.name == "received")
+    return {[](Inputs& of) -> oracle::Array& { return of.received; }, at_same_place};
   const std::vector<GateInput>& gates = seen.attention->gates();
   for (size_t i = 0; i < gates.size(); ++i)
     if (leaf.name == "gate " + gates[i].name)

@@ -75,6 +75,10 @@ ComparedRows outputs_by_reference(const SeenPass& seen, const ReferenceInputs& i
   ComparedRows outputs = compare_outputs(seen, inputs, dtype);
   if (outputs.fault) refuse(*outputs.fault);
   take_outputs(outputs.rows, outputs.error, outputs.bound, VerifiedBy::reference, all);
+  if (!seen.handed.defined()) return outputs;
+  const ComparedRows handed = compare_handed(seen, inputs);
+  if (handed.fault) refuse(*handed.fault);
+  take_outputs(handed.rows, handed.error, handed.bound, VerifiedBy::reference, all);
   return outputs;
 }
 
@@ -104,7 +108,8 @@ bool verify_by_identities(Workload& workload, const SeenPass& seen, bool gradien
   if (found.fault) refuse(*found.fault);
   all.identities.insert(all.identities.end(), found.names.begin(), found.names.end());
   if (!found.doubt) {
-    take_outputs(found.rows, found.error, found.bound, VerifiedBy::identities, all);
+    if (found.rows > 0)
+      take_outputs(found.rows, found.error, found.bound, VerifiedBy::identities, all);
     return true;
   }
   if (!is_affordable(spec, seen, kEvaluations, kJudgingSeconds)) refuse(*found.doubt);
@@ -118,12 +123,25 @@ bool verify_by_identities(Workload& workload, const SeenPass& seen, bool gradien
 bool verify_first_piece(const WorkloadSpec& spec, const SeenPass& seen, Verified& all) {
   if (!seen.variant->reference || !seen.causal) return false;
   const int64_t count = std::min(kFirstPiece, seen.q.dim(2));
-  SeenPass piece = seen;
-  for (Tensor* x : {&piece.q, &piece.k, &piece.v, &piece.out}) *x = part(*x, 2, 0, count);
-  for (Tensor& gate : piece.gates) gate = part(gate, 2, 0, count);
+  const SeenPass piece = first_positions(seen, count);
   outputs_by_reference(piece, reference_inputs(piece, rows_to_compare(spec, piece)), spec.dtype,
                        all);
   return true;
+}
+
+// Each layer received, bit for bit, what the one before of its variant handed on.
+void verify_receipts(const std::vector<SeenPass>& passes) {
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const Tensor& received = passes[i].received;
+    if (!received.defined() || passes.size() == 1) continue;
+    const SeenPass* before = nullptr;
+    for (size_t j = 0; j < i; ++j)
+      if (passes[j].variant == passes[i].variant && passes[j].params == passes[i].params)
+        before = &passes[j];
+    if (!before || !before->handed.defined() || before->handed.shape() != received.shape() ||
+        !std::equal(received.data(), received.data() + received.size(), before->handed.data()))
+      refuse(fmt::format("layer {} received something else than the layer before handed on", i));
+  }
 }
 
 // Passes of the last run; gradients where the workload is an attention alone.
@@ -131,28 +149,37 @@ void verify_passes(Workload& workload, const VerifyOptions& options, Verified& a
   const WorkloadSpec spec = workload.spec();
   const bool gradients =
       options.whole && spec.mode == Mode::train && spec.scope == ScopeKind::attention;
-  for (const SeenPass& seen : workload.seen()) {
+  const std::vector<SeenPass> passes = workload.seen();
+  verify_receipts(passes);
+  for (const SeenPass& seen : passes) {
     if (is_affordable(spec, seen, gradients ? kWithGradients : kEvaluations, options.budget_s)) {
       verify_by_reference(workload, seen, gradients, all);
       continue;
     }
     const bool has_piece = verify_first_piece(spec, seen, all);
+    if (seen.received.defined() && !has_piece) {  // neither pieces nor identities stand in for it
+      verify_by_reference(workload, seen, gradients, all);
+      continue;
+    }
     if (verify_by_identities(workload, seen, gradients, all) && has_piece)
       all.by = VerifiedBy::pieces;
   }
 }
 
 // What stands in a layer or a model, each once: its gradients at the shape that it has there. A
-// variant that differs from layer to layer is taken of each.
+// variant that differs from layer to layer is taken of each, and one whose layers hand something on
+// as the first and as one that receives.
 void verify_attentions(const WorkloadSpec& spec, const VerifyOptions& options, Verified& all) {
-  std::vector<LayerVariant> done;
+  std::vector<std::pair<LayerVariant, bool>> done;
   for (int64_t i = 0; i < (spec.scope == ScopeKind::model ? spec.layers : 1); ++i) {
     const LayerVariant layer = layer_variant(*spec.variant, spec.params, i);
-    const bool is_done = std::find(done.begin(), done.end(), layer) != done.end();
+    const std::pair one(layer, receives_at(*spec.variant, spec.params, i));
+    const bool is_done = std::find(done.begin(), done.end(), one) != done.end();
     if (is_done && !layer.variant->follows_layer) continue;
-    done.push_back(layer);
+    done.push_back(one);
     WorkloadSpec alone = spec;
     alone.layer = i;
+    alone.receives = one.second;
     alone.variant = layer.variant.get();
     alone.params = layer.params;
     alone.scope = ScopeKind::attention;

@@ -74,6 +74,7 @@ foreach(stem
     model/encoder_decoder
     model/encoder
     model/greedy
+    model/handed_on
     train/pairs)
   list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()

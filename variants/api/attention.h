@@ -30,7 +30,8 @@ struct AttentionConfig {
   bool causal = false;
   uint64_t seed = 0;  // of initial weights and random features
   Params params;
-  int64_t layer = 0;  // of a model, from 0 on
+  int64_t layer = 0;      // of a model, from 0 on
+  bool receives = false;  // what an earlier layer of the model hands on, see carrying.h
   // Where a block projects queries and keys to so many numbers, of head_dim, and zeros follow them;
   // 0: to head_dim. See LayerBlock::key_dim.
   int64_t key_dim = 0;

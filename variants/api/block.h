@@ -54,6 +54,11 @@ struct LayerBlock {
   // Keys and values are mixed with those of the position before, in a share that a gate of each
   // head decides (Forgetting Transformer, section 3.3).
   bool key_value_shift = false;
+  // Later layers mix their values with those of the first, which hands them on (RWKV-7): v + (v_1 -
+  // v) ⊙ σ(bias + (x_v·A)·B), where x_v is what v is projected from; A [width, rank] and B [rank,
+  // inner width], of rank max(32, 1.7·√width), rounded to a multiple of 32. The bias starts at 0.93
+  // of the first channel and falls to 0.53 of the last.
+  bool value_residual = false;
   bool query_key_norm = false;  // RMS norm of each head's queries and keys, with a gain of its own
   bool projection_biases = false;  // of queries, keys, values and output, from 0 on
 

@@ -3,7 +3,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/memory.h"
-#include "variants/api/mixer.h"
+#include "variants/api/carrying.h"
 
 namespace attn {
 
@@ -23,6 +23,10 @@ CountedCost counted_cost(const Attention& attention, const AttentionShape& shape
     k = inputs(query.with(2, shape.kv_len), 1);
     v = inputs(k.shape(), 2);
   }
+  const CarryingMixer* const carrying = as_carrying(attention);
+  Var received;
+  if (attention.config().receives)
+    received = inputs(carrying->handed_shape(shape.batch, shape.kv_len), 3);
   const std::vector<Var> gates =
       leaves_of(random_gates(attention.gates(), shape.batch, shape.heads, shape.kv_len, 51));
   BFloat16Tensor q16, k16, v16;
@@ -34,6 +38,8 @@ CountedCost counted_cost(const Attention& attention, const AttentionShape& shape
   const auto run = [&] {
     if (shape.dtype == Dtype::bfloat16) {
       mixer ? mixer->mix(v16, mask) : attention.forward(q16, k16, v16, mask, gates);
+    } else if (received.defined()) {
+      carrying->pass(v, received, mask);
     } else {
       mixer ? mixer->mix(v, mask) : attention.forward(q, k, v, mask, gates);
     }

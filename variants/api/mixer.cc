@@ -9,11 +9,15 @@
 
 namespace attn {
 
-Var Mixer::mix(const Var& x, const Mask& mask) const {
+void Mixer::check_input(const Var& x, const Mask& mask) const {
   ATTN_CHECK(x.defined() && x.shape().rank() == 3 && x.dim(2) == width(),
              "a mixer of width {} takes [batch, len, width], got {}", width(),
              x.defined() ? x.shape().str() : "nothing");
   check_mask(mask, x.dim(0), x.dim(1), x.dim(1));
+}
+
+Var Mixer::mix(const Var& x, const Mask& mask) const {
+  check_input(x, mask);
   Var out = do_mix(x, mask);
   ATTN_CHECK(out.shape() == x.shape(), "a mixer returned {} for {}", out.shape().str(),
              x.shape().str());

@@ -19,6 +19,7 @@ class Mixer : public Attention {
 
  protected:
   using Attention::Attention;
+  void check_input(const Var& x, const Mask& mask) const;
   int64_t width() const { return config().heads * config().head_dim; }
 
  private:

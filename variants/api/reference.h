@@ -22,6 +22,9 @@ struct ReferenceInputs {
   std::vector<oracle::Array> weights;
   // In the order of Attention::gates(), [batch, heads, len, width]; padding as in k and v.
   std::vector<oracle::Array> gates = {};
+  // What the layer before handed on, [batch, 1, rows, numbers], where config.receives; padding as
+  // in k and v.
+  oracle::Array received = {};
   AttentionConfig config;
   Mask mask;
   // The queries whose outputs are asked for, ascending; empty: all. A reference may leave the

@@ -100,6 +100,14 @@ LayerVariant layer_variant(const VariantInfo& info, const std::map<std::string, 
   return {std::shared_ptr<const VariantInfo>(std::shared_ptr<void>(), &info), params};
 }
 
+bool receives_at(const VariantInfo& info, const std::map<std::string, ParamValue>& params,
+                 int64_t index) {
+  const LayerVariant own = layer_variant(info, params, index);
+  for (int64_t earlier = 0; own.variant->carries && earlier < index; ++earlier)
+    if (layer_variant(info, params, earlier) == own) return true;
+  return false;
+}
+
 std::optional<std::string> why_no_repetition(const VariantInfo& info, int64_t layers) {
   const int64_t period = std::max<int64_t>(1, std::ssize(info.layers));
   if (layers % period == 0) return std::nullopt;

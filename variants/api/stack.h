@@ -33,6 +33,11 @@ std::vector<LayerVariant> one_period(std::vector<LayerVariant> layers);
 LayerVariant layer_variant(const VariantInfo& info, const std::map<std::string, ParamValue>& params,
                            int64_t index);
 
+// Whether an earlier layer of the model hands something on to layer `index`: one of the same
+// variant with the same parameters, where that carries (carrying.h).
+bool receives_at(const VariantInfo& info, const std::map<std::string, ParamValue>& params,
+                 int64_t index);
+
 // The reason why a model of so many layers cannot repeat the stack; nullopt: it can, or `info` is
 // no stack.
 std::optional<std::string> why_no_repetition(const VariantInfo& info, int64_t layers);

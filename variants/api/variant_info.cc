@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "variants/api/mixer.h"
+#include "variants/api/carrying.h"
 
 namespace attn {
 
@@ -30,6 +30,11 @@ bool VariantInfo::is_referenced() const {
              ? std::all_of(layers.begin(), layers.end(),
                            [](const LayerVariant& layer) { return layer.variant->is_referenced(); })
              : reference != nullptr;
+}
+
+std::vector<std::string> VariantInfo::paper_layer_notes() const {
+  if (block) return block->notes;
+  return own_layer ? own_layer().notes : std::vector<std::string>();
 }
 
 std::map<std::string, ParamValue> VariantInfo::at_limit(std::map<std::string, ParamValue> given,
@@ -91,6 +96,12 @@ std::unique_ptr<Attention> VariantInfo::build(
              "{}: gates of cross-attention, of a mixer or in bfloat16", name);
   ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
              "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
+  ATTN_CHECK(carries == (as_carrying(*attention) != nullptr),
+             "{} {} something on, its entry says the opposite", name,
+             carries ? "does not hand" : "hands");
+  ATTN_CHECK(!config.receives || carries, "{} has nothing to receive", name);
+  ATTN_CHECK(!carries || !reference || handed_on,
+             "{} declares a reference, and none of what it hands on", name);
   ATTN_CHECK(traits.surrogate_gradients == (surrogate != nullptr),
              "{} {} a surrogate, its trait says {}", name, surrogate ? "declares" : "lacks",
              traits.surrogate_gradients);

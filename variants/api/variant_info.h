@@ -37,6 +37,9 @@ struct VariantInfo {
   // The mathematics in the plainest form, in double; empty: the contract compares with none, and
   // tables mark the variant as unreferenced.
   Reference reference;
+  // What a layer hands on to the next of its variant, [batch, 1, rows, numbers], where `carries`.
+  // Rows of padding may hold anything.
+  Reference handed_on;
   // The keys that its state is written with, [batch, heads, kv_len, head_dim], where the class
   // derives from WritesKeys (written_keys.h); empty: k.
   Reference written_keys;
@@ -69,6 +72,9 @@ struct VariantInfo {
 
   // Whether it differs from layer to layer of a model, by AttentionConfig::layer.
   bool follows_layer = false;
+
+  // Whether its layers hand something on to the next of the same variant; see carrying.h.
+  bool carries = false;
 
   // Whether the mechanism is defined for causal attention alone: other shapes cannot run.
   bool causal_alone = false;
@@ -109,17 +115,24 @@ struct VariantInfo {
   // Whether trait `mimicry` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> mimicry_if;
 
-  // How many times more rounding a decoded row may have than one of a plain mixer: a norm of what
-  // nearly cancels brings up its errors too.
+  // How many times more rounding a decoded row, or a gradient that cancels to zero, may have than
+  // one of a plain mixer: a norm of what nearly cancels brings up its errors too, as do projections
+  // around it.
   double rounding = 1;
 
   // What the paper's layer puts around the mixer; nullopt: nothing, its layer is the plain one.
   std::optional<LayerBlock> block;
+  // The paper's layer where it is a mixer of its own and not a block around this one; empty: it is
+  // none. Its name and its parameter `block` are added to it.
+  std::function<VariantInfo()> own_layer;
   // Why there is no block although the paper has one; empty: there is one, or the plain layer.
   std::string lacks_block;
 
   // Of an entry with a block around it: the block's. What follows the mixer in a model's layer.
   FeedForward feed_forward = FeedForward::plain;
+
+  bool has_paper_layer() const { return block || own_layer; }
+  std::vector<std::string> paper_layer_notes() const;
 
   // Of a stack, whose layers differ: one period of them, see stack.h. Empty: one attention.
   std::vector<LayerVariant> layers;

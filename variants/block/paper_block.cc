@@ -59,13 +59,14 @@ Tensor descending(int64_t count, double power) {
 }  // namespace
 
 PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
-    : Mixer(config),
+    : CarryingMixer(config),
       block_(base.block.value()),
       heads_(config.heads * block_.expansion),
       inner_width_(heads_ * config.head_dim * block_.value_parts) {
   AttentionConfig inner = config;
   inner.heads = heads_;
   inner.params = {};
+  inner.receives = false;
   inner.seed = rng(config.seed, "mixer").bits();
   const Params own = mixer_params(base, config.params);
   if (!block_.key_dim.empty()) key_dim_ = inner.key_dim = own.integer(block_.key_dim);
@@ -90,6 +91,8 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
              base.name);
   ATTN_CHECK(!block_.gate_sigmoid_inside || block_.gate_rank != 0,
              "{}: gate_sigmoid_inside needs a gate of two steps", base.name);
+  ATTN_CHECK(!block_.value_residual || block_.projects_values,
+             "{}: a value residual is of projected values", base.name);
   if (block_.token_shift) shift_stream_ = stream(width(), 2);
   if (block_.shift_rank > 0) shift_share_ = weight("shift.mix", descending(width(), 1));
   const LayerBlock::Convolution& by = block_.convolution;
@@ -98,6 +101,7 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   if (reads_.keys) make_side("k", key_heads, by.keys, block_.silu_keys, k_);
   if (block_.projects_values)
     make_side("v", heads_ * block_.value_parts, by.values, block_.silu_values, v_);
+  if (block_.value_residual && config.receives) make_value_residual();
   const std::vector<GateInput> ranks =
       base.gates_of(config.heads, config.head_dim, inner_->config().params);
   for (size_t i = 0; i < inner_->gates().size(); ++i) make_gate(inner_->gates()[i], ranks[i].rank);
@@ -121,11 +125,27 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   adopt_weights("mixer.", *inner_);
 }
 
+// max(32, times·√width), rounded to a multiple of 32.
+int64_t PaperBlock::rank_of(double times) const {
+  const double rank = times * std::sqrt(static_cast<double>(width()));
+  return std::max<int64_t>(32, 32 * std::llround(rank / 32));
+}
+
 int64_t PaperBlock::gate_rank() const {
   if (block_.gate_rank >= 0) return block_.gate_rank;
-  if (block_.gate_rank == -1) return config().head_dim;
-  const double rank = 5 * std::sqrt(static_cast<double>(width()));
-  return std::max<int64_t>(32, 32 * std::llround(rank / 32));
+  return block_.gate_rank == -1 ? config().head_dim : rank_of(5);
+}
+
+void PaperBlock::make_value_residual() {
+  const int64_t rank = rank_of(1.7);
+  first_down_ = normal_weight("first.down", {width(), rank}, kTiny);
+  first_up_ = normal_weight("first.up", {rank, inner_width_}, kSmall);
+  const Tensor start({inner_width_});
+  for (int64_t c = 0; c < inner_width_; ++c)
+    start[c] =
+        static_cast<real>(0.93 - 0.4 * static_cast<double>(c) /
+                                     static_cast<double>(std::max<int64_t>(1, inner_width_ - 1)));
+  first_bias_ = weight("first.bias", start);
 }
 
 void PaperBlock::make_output_gate() {
@@ -233,10 +253,8 @@ void PaperBlock::make_gate(const GateInput& gate, int64_t rank) {
   gates_.push_back(std::move(made));
 }
 
-// The projection of one side, rows [batch, len, heads · head_dim].
-Var PaperBlock::projected(const Var& x, const Var& before, const Side& side,
-                          const Convolve& convolve) const {
-  const Var from = shifted(x, before, side.mix);
+// The projection of one side of its shifted rows, [batch, len, heads · head_dim].
+Var PaperBlock::projected(const Var& from, const Side& side, const Convolve& convolve) const {
   Var rows = linear(from, side.weight, side.bias);
   if (side.taps.defined())
     rows = convolve(rows, {side.stream, side.taps, side.taps_bias, side.silu});
@@ -253,9 +271,8 @@ Var PaperBlock::projected(const Var& x, const Var& before, const Side& side,
 }
 
 // Queries or keys [batch · parts, inner heads, len, head_dim].
-Var PaperBlock::key_heads(const Var& x, const Var& before, const Side& of,
-                          const Convolve& convolve) const {
-  Var rows = projected(x, before, of, convolve);
+Var PaperBlock::key_heads(const Var& from, const Side& of, const Convolve& convolve) const {
+  Var rows = projected(from, of, convolve);
   if (of.gain.defined())
     rows = gated_norm(rows, {.norm = GatedNorm::Norm::rms, .segment = of.dim, .gain = of.gain});
   Var heads = split_heads(rows, of.heads);
@@ -269,17 +286,31 @@ Var PaperBlock::key_heads(const Var& x, const Var& before, const Side& of,
   return repeated(heads, block_.value_parts);
 }
 
-PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) const {
+// Values beside those of the first layer; `from` is what they are projected from.
+Var PaperBlock::mixed_values(const Var& values, const Var& from, const Var& first) const {
+  const Var share = linear(linear(from, first_down_, {}), first_up_, first_bias_);
+  return attn::shifted(values, first, sigmoid(share));
+}
+
+PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Var& received,
+                                      const Convolve& convolve) const {
   const int64_t parts = block_.value_parts;
   Inputs all;
   all.rows = x;
   if (shift_stream_ >= 0)
     all.before = convolve(x, {shift_stream_, previous_taps(width()), {}, false});
-  all.values = block_.projects_values ? projected(x, all.before, v_, convolve) : x;
+  const auto shifted_for = [&](const Side& side) { return shifted(x, all.before, side.mix); };
+  all.values = x;
+  if (block_.projects_values) {
+    const Var from = shifted_for(v_);
+    all.values = projected(from, v_, convolve);
+    if (block_.value_residual) all.handed = received.defined() ? received : all.values;
+    if (received.defined()) all.values = mixed_values(all.values, from, received);
+  }
   if (!inner_mixer_) {
     all.v = to_parts(all.values, heads_, parts);
-    all.q = reads_.queries ? key_heads(x, all.before, q_, convolve) : all.v;
-    all.k = reads_.keys ? key_heads(x, all.before, k_, convolve) : all.v;
+    all.q = reads_.queries ? key_heads(shifted_for(q_), q_, convolve) : all.v;
+    all.k = reads_.keys ? key_heads(shifted_for(k_), k_, convolve) : all.v;
   }
   const Var& from = block_.gates_of_values ? all.values : x;
   for (const Gate& gate : gates_) {
@@ -295,17 +326,19 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
   return all;
 }
 
-Var PaperBlock::do_mix(const Var& x, const Mask& mask) const {
+CarryingMixer::Passed PaperBlock::do_pass(const Var& x, const Var& received,
+                                          const Mask& mask) const {
   const Var from = zero_padding(x, mask.kv_lengths);
-  const Inputs in = inputs(from, [](const Var& rows, const Convolved& by) {
+  const Var first = received.defined() ? zero_padding(received, mask.kv_lengths) : received;
+  const Inputs in = inputs(from, first, [](const Var& rows, const Convolved& by) {
     return short_convolution(rows, by.taps, by.bias, by.activated);
   });
-  if (inner_mixer_) return output(inner_mixer_->mix(in.values, mask), in);
+  if (inner_mixer_) return {output(inner_mixer_->mix(in.values, mask), in), in.handed};
   Mask all = mask;
   all.kv_lengths.clear();
   for (const int64_t length : mask.kv_lengths)
     all.kv_lengths.insert(all.kv_lengths.end(), static_cast<size_t>(block_.value_parts), length);
-  return output(inner_->forward(in.q, in.k, in.v, all, in.gates), in);
+  return {output(inner_->forward(in.q, in.k, in.v, all, in.gates), in), in.handed};
 }
 
 std::unique_ptr<Decoder> PaperBlock::do_decoder(const Shape& position, int64_t capacity) const {
@@ -321,6 +354,7 @@ double PaperBlock::dense_flops() const {
   for (const Side* const side : {&q_, &k_, &v_})
     count({side->weight, side->shift, side->mix.down, side->mix.up});
   for (const Gate& gate : gates_) count({gate.down, gate.up, gate.mix.down, gate.mix.up});
+  count({first_down_, first_up_});
   count({gate_down_, gate_up_, gate_mix_.down, gate_mix_.up, out_});
   return 2 * numbers;
 }

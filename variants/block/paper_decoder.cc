@@ -10,10 +10,10 @@
 namespace attn {
 namespace {
 
-class PaperDecoder final : public MixerDecoder {
+class PaperDecoder final : public CarryingDecoder {
  public:
   PaperDecoder(const PaperBlock& block, const Shape& position, int64_t capacity)
-      : MixerDecoder(position, capacity),
+      : CarryingDecoder(position, capacity),
         block_(block),
         inner_(block.inner().decoder(batch() * block.block().value_parts, capacity)) {
     for (const PaperBlock::Stream& stream : block.streams())
@@ -27,9 +27,12 @@ class PaperDecoder final : public MixerDecoder {
     count_bytes(own_bytes());
     const Tensor row({batch(), 1, width()});
     std::copy_n(x, row.size(), row.data());
+    const Tensor received = take_received();
+    block_.check_received(received.defined());
     const PaperBlock::Inputs in = block_.inputs(
-        Var(row),
+        Var(row), received.defined() ? Var(received) : Var(),
         [&](const Var& rows, const Convolved& by) { return convolved(rows.value(), by); });
+    if (in.handed.defined()) hand_on(in.handed.value());
     ++appended_;
     const Tensor found = answered(in, out != nullptr);
     if (!out) return;

@@ -55,6 +55,12 @@ Params mixer_params(const VariantInfo& base, const Params& given) {
 
 VariantInfo paper_block(const VariantInfo& base) {
   const ParamSpec param{kBlockParam, {"paper"}, "the paper's layer around the mixer"};
+  if (base.own_layer) {
+    VariantInfo info = base.own_layer();
+    info.name = paper_name(base.name);
+    info.params.push_back(param);
+    return info;
+  }
   if (!base.block) {  // every shape is skipped, with the reason
     VariantInfo info = base;
     info.name = paper_name(base.name);
@@ -79,6 +85,9 @@ VariantInfo paper_block(const VariantInfo& base) {
   };
   if (base.reference)
     info.reference = [&base](const ReferenceInputs& x) { return paper_reference(base, x); };
+  info.carries = block.value_residual;
+  if (base.reference && info.carries)
+    info.handed_on = [&base](const ReferenceInputs& x) { return paper_handed_on(base, x); };
   info.skip_reason = [&base, &block](const AttentionShape& shape,
                                      const Params& given) -> std::optional<std::string> {
     if (!block.key_dim.empty() && given.integer(block.key_dim) > shape.head_dim)

@@ -9,7 +9,7 @@
 #include "core/base/function.h"
 #include "core/ops/ops_gated_norm.h"
 #include "variants/api/block.h"
-#include "variants/api/mixer.h"
+#include "variants/api/carrying.h"
 #include "variants/api/variant_info.h"
 
 namespace attn {
@@ -23,7 +23,7 @@ struct Convolved {
 };
 using Convolve = FunctionRef<Var(const Var& rows, const Convolved& by)>;
 
-class PaperBlock final : public Mixer {
+class PaperBlock final : public CarryingMixer {
  public:
   PaperBlock(const VariantInfo& base, const AttentionConfig& config);
 
@@ -32,9 +32,11 @@ class PaperBlock final : public Mixer {
     Var q, k, v;  // [batch · parts, inner heads, len, head_dim]; undefined where it reads rows
     GateVars gates;
     Var values;        // rows [batch, len, inner width] that the skip adds
+    Var handed;        // the values of the first layer, where the block has a value residual
     Var rows, before;  // of the layer; of the position before, where the block shifts tokens
   };
-  Inputs inputs(const Var& x, const Convolve& convolve) const;
+  // `received` as for CarryingMixer::pass().
+  Inputs inputs(const Var& x, const Var& received, const Convolve& convolve) const;
   // The block's output [batch, len, width] of what the mixer answered, [batch · parts, inner heads,
   // len, head_dim].
   Var output(const Var& mixed, const Inputs& in) const;
@@ -48,6 +50,10 @@ class PaperBlock final : public Mixer {
   const LayerBlock& block() const { return block_; }
   double dense_flops() const;  // of one position
   const Mixer* inner_mixer() const { return inner_mixer_; }
+  bool carries() const override { return block_.value_residual; }
+  Shape handed_shape(int64_t batch, int64_t len) const override {
+    return {batch, len, inner_width_};
+  }
 
  private:
   struct Shift {  // of one projection; `share` undefined: it reads x alone
@@ -68,11 +74,12 @@ class PaperBlock final : public Mixer {
     bool silu = false;
   };
 
-  Var do_mix(const Var& x, const Mask& mask) const override;
+  Passed do_pass(const Var& x, const Var& received, const Mask& mask) const override;
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override;
 
   void make_side(const std::string& name, int64_t heads, bool convolved, bool silu, Side& side);
-  Var key_heads(const Var& x, const Var& before, const Side& of, const Convolve& convolve) const;
+  void make_value_residual();
+  Var key_heads(const Var& from, const Side& of, const Convolve& convolve) const;
   void make_gate(const GateInput& gate, int64_t rank);
   void check_names() const;
   double taps_deviation() const;
@@ -80,7 +87,9 @@ class PaperBlock final : public Mixer {
   Shift make_shift(const std::string& name);
   Var shifted(const Var& x, const Var& before, const Shift& by) const;
   int64_t stream(int64_t channels, int64_t taps);
-  Var projected(const Var& x, const Var& before, const Side& side, const Convolve& convolve) const;
+  Var projected(const Var& from, const Side& side, const Convolve& convolve) const;
+  Var mixed_values(const Var& values, const Var& from, const Var& first) const;
+  int64_t rank_of(double times) const;
   int64_t gate_rank() const;
   void make_output_gate();
   Var gate_of(const Inputs& in) const;
@@ -102,6 +111,7 @@ class PaperBlock final : public Mixer {
   const Mixer* inner_mixer_;
   VariantInfo::Reads reads_;
   Side q_, k_, v_;
+  Var first_down_, first_up_, first_bias_;  // of the value residual, in layers that receive
   std::vector<Gate> gates_;
   Var skip_;   // [inner heads] or [inner width]
   Var bonus_;  // ρ [inner width]
@@ -121,5 +131,6 @@ std::unique_ptr<Decoder> paper_decoder(const PaperBlock& block, const Shape& pos
                                        int64_t capacity);
 // The block in double, from its equations.
 oracle::Array paper_reference(const VariantInfo& base, const ReferenceInputs& x);
+oracle::Array paper_handed_on(const VariantInfo& base, const ReferenceInputs& x);
 
 }  // namespace attn

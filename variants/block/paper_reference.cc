@@ -112,7 +112,8 @@ class Walk {
     if (block_.shift_rank > 0) data_share_ = &w_.next();
   }
 
-  Array answer() {
+  // What the mixer reads, and what is handed on.
+  void read() {
     AttentionConfig config = x_.config;
     config.heads = heads_;
     config.params = mixer_params(base_, x_.config.params);
@@ -120,18 +121,32 @@ class Walk {
     const VariantInfo::Reads read = base_.read_by(config.params);
     const LayerBlock::Convolution& by = block_.convolution;
     const Index key_heads = block_.one_key_head ? 1 : heads_;
-    ReferenceInputs in{.config = config, .mask = x_.mask, .rows = x_.rows};
+    ReferenceInputs& in = in_;
+    in = {.config = config, .mask = x_.mask, .rows = x_.rows};
     if (read.queries)
       in.q = of_keys(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
     if (read.keys)
       in.k = of_keys(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
-    const Array values = block_.projects_values
-                             ? side(by.values, block_.silu_values, heads_ * parts_, true, false)
-                             : rows_;
+    Array& values = values_;
+    values = block_.projects_values
+                 ? side(by.values, block_.silu_values, heads_ * parts_, true, false)
+                 : rows_;
+    if (block_.value_residual) mix_values();
     in.v = in_parts(values);
     if (in.q.x.empty()) in.q = in.v;
     if (in.k.x.empty()) in.k = in.v;
-    gates_of(config, values, in);
+  }
+
+  Array handed_on() {
+    read();
+    return handed_;
+  }
+
+  Array answer() {
+    read();
+    ReferenceInputs& in = in_;
+    const Array& values = values_;
+    gates_of(in.config, values, in);
     const Array skip = block_.skip == LayerBlock::Skip::none ? Array() : w_.next();
     const Array* const bonus = block_.bonus ? &w_.next() : nullptr;
     const Array z = output_gate();
@@ -200,8 +215,20 @@ class Walk {
     return lerp(rows, all);
   }
 
+  // v + (v_1 - v) ⊙ σ(bias + (x_v·A)·B), or v where this is the first layer.
+  void mix_values() {
+    handed_ = x_.config.receives ? x_.received : values_;
+    if (!x_.config.receives) return;
+    const Array hidden = product(from_, w_.next());
+    const Array raised = product(hidden, w_.next());
+    const Array share =
+        each(plus(raised, w_.next()), [](double a, Index) { return oracle::logistic(a); });
+    const Array apart = both(handed_, values_, std::minus<>());
+    values_ = both(values_, both(apart, share, std::multiplies<>()), std::plus<>());
+  }
+
   Array side(bool passes, bool silu, Index heads, bool may_shift, bool may_norm) {
-    const Array from = mixed(rows_);
+    const Array& from = from_ = mixed(rows_);
     Array y = product(from, w_.next());
     if (block_.projection_biases) y = plus(y, w_.next());
     if (passes && block_.convolution.kernel > 0) {
@@ -324,6 +351,9 @@ class Walk {
   Weights w_;
   Index heads_, dim_, parts_;
   Array rows_, before_;
+  Array from_;  // what the side at hand is projected from
+  Array values_, handed_;
+  ReferenceInputs in_;
   const Array* data_share_ = nullptr;
 };
 
@@ -331,6 +361,10 @@ class Walk {
 
 oracle::Array paper_reference(const VariantInfo& base, const ReferenceInputs& x) {
   return Walk(base, x).answer();
+}
+
+oracle::Array paper_handed_on(const VariantInfo& base, const ReferenceInputs& x) {
+  return Walk(base, x).handed_on();
 }
 
 }  // namespace attn

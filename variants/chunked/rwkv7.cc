@@ -113,34 +113,39 @@ oracle::Array rwkv7_written(const ReferenceInputs& x) {
   return keys;
 }
 
-// Starts are those of the code's first layer.
 LayerBlock rwkv7_layer() {
-  return {.token_shift = true,
-          .shift_powers = {{"q", 0.2},
-                           {"k", 0.7},
-                           {"v", 0.7},
-                           {"gate.decay", 0.9},
-                           {"gate.rate", 0.9},
-                           {"gate", 0.2}},
-          .tanh_gates = {"decay"},
-          .norm = LayerBlock::Norm::layer_of_heads,
-          .norm_epsilon = 64e-5,
-          .bonus = -0.04,
-          .gate = LayerBlock::Gate::linear,
-          .gate_rank = -2,
-          .gate_sigmoid_inside = true,
-          .feed_forward = FeedForward::squared,
-          .notes = {"Peng et al. 2025, the section on time mixing; BlinkDL/RWKV-LM, "
-                    "RWKV-v7/train_temp/src/model.py, RWKV_Tmix_x070: a shift of tokens with a "
-                    "share of each projection, a norm of each head, the bonus (Σ r⊙k̃⊙ρ)·v after "
-                    "it, then the gate σ(x·G_1)·G_2, whose rank follows the width as in the code.",
-                    "Every layer is the paper's first: later ones also mix their values with "
-                    "those of the first layer (the value residual), and nothing is handed from "
-                    "layer to layer here.",
-                    "The rank of decay and rate is gate_rank; the code has max(32, 2.5·√width), "
-                    "rounded to a multiple of 32. ε of norms as in the code for heads of 64.",
-                    "In a model, channel mixing follows: a shift of tokens and squared relu, with "
-                    "the hidden units that are asked for; the paper has 4 times the width."}};
+  return {
+      .token_shift = true,
+      .shift_powers = {{"q", 0.2},
+                       {"k", 0.7},
+                       {"v", 0.7},
+                       {"gate.decay", 0.9},
+                       {"gate.rate", 0.9},
+                       {"gate", 0.2}},
+      .value_residual = true,
+      .tanh_gates = {"decay"},
+      .norm = LayerBlock::Norm::layer_of_heads,
+      .norm_epsilon = 64e-5,
+      .bonus = -0.04,
+      .gate = LayerBlock::Gate::linear,
+      .gate_rank = -2,
+      .gate_sigmoid_inside = true,
+      .feed_forward = FeedForward::squared,
+      .notes = {"Peng et al. 2025, the section on time mixing; BlinkDL/RWKV-LM, "
+                "RWKV-v7/train_temp/src/model.py, RWKV_Tmix_x070: a shift of tokens with a "
+                "share of each projection, a norm of each head, the bonus (Σ r⊙k̃⊙ρ)·v after "
+                "it, then the gate σ(x·G_1)·G_2, whose rank follows the width as in the code.",
+                "In a model, the first layer hands its values on to all later ones, which mix "
+                "theirs with them: v + (v_1 - v)⊙σ(bias + (x_v·A)·B), where x_v are the shifted "
+                "rows that values are projected from. A, B and the bias are first.down, "
+                "first.up and first.bias: of rank max(32, 1.7·√width), rounded to a multiple "
+                "of 32, with the starts of the code, but that A starts near 0, not at it. "
+                "Older code starts the bias at 1. A layer alone is the first. All starts else "
+                "are those of the code's first layer, whatever the layer.",
+                "The rank of decay and rate is gate_rank; the code has max(32, 2.5·√width), "
+                "rounded to a multiple of 32. ε of norms as in the code for heads of 64.",
+                "In a model, channel mixing follows: a shift of tokens and squared relu, with "
+                "the hidden units that are asked for; the paper has 4 times the width."}};
 }
 
 }  // namespace
@@ -166,9 +171,9 @@ VariantInfo rwkv7() {
           .always_causal = [](const Params&) { return true; },
           .notes =
               {"Queries are the paper's receptance r. The mixer alone, unless block=paper: without "
-               "token shift, the tanh inside the decay's projection, and without the norm, the "
-               "bonus after the norm and the gate of the output. The value residual from the "
-               "first layer is left out in both.",
+               "token shift, the tanh inside the decay's projection, the norm, the bonus after "
+               "the norm, the gate of the output and the value residual from the first layer of a "
+               "model.",
                "k_k, k_a [heads, head_dim]: of the removed and the written key. κ̂ is divided "
                "by √(|x|² + 1e-6).",
                "Where query heads share keys and values (kv_heads), each still has its own "

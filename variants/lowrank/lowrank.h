@@ -6,6 +6,7 @@
 //   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 //   latents.h              learned rows that read the sequence and are read (luna, latent)
+//   luna_layer.h           learned rows whose packed rows are the next layer's (luna[block=paper])
 //   causal_packing.h       running means packed by learned rows, and its decoder (causal luna)
 //   set_block.h            attention between sets with its own projections (induced)
 //   shared_latent.h        one latent a position for all heads, and the absorbed decode (mla)
@@ -18,6 +19,7 @@
 #include "variants/lowrank/head_convolution.h"
 #include "variants/lowrank/landmarks.h"
 #include "variants/lowrank/latents.h"
+#include "variants/lowrank/luna_layer.h"
 #include "variants/lowrank/sequence_projection.h"
 #include "variants/lowrank/set_block.h"
 #include "variants/lowrank/shared_latent.h"

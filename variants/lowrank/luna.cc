@@ -92,9 +92,10 @@ VariantInfo luna() {
            "is packed is a mean over the positions so far, as in the authors' code: weights are "
            "positive and do not sum to one, so that it is another function than the form that "
            "sees all. Padding is left out there too, which that code does not do.",
-           "What is packed is not handed to the next layer, whose P it is in the paper: a layer "
-           "here gets the sequence alone. Each layer learns a P of its own."},
-      .convex_if = [](const Params&, bool causal) { return !causal; }};
+           "What is packed is not handed to the next layer, whose P it is in the paper, unless "
+           "block=paper: each layer learns a P of its own."},
+      .convex_if = [](const Params&, bool causal) { return !causal; },
+      .own_layer = luna_layer};
 }
 
 }  // namespace attn::variants

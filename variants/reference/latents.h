@@ -112,6 +112,30 @@ inline Array normalised_rows(Array x, const Array& gain, const Array& shift) {
   return x;
 }
 
+// Ma et al. 2021, section 3. w: gain and shift of what was received, or the rows of a first layer,
+// which receives nothing; then matrices and biases of the queries that pack, of what is packed, of
+// queries, of keys and of the output.
+struct LunaLayer {
+  Array out, handed;
+};
+inline LunaLayer luna_layer(Array x, const Array& received, const std::vector<Array>& w,
+                            Index heads, const std::vector<Index>& lengths) {
+  for (Index b = 0; b < x.batch && !lengths.empty(); ++b)  // padding, which may be NaN
+    for (Index i = lengths[static_cast<std::size_t>(b)]; i < x.len; ++i)
+      for (Index c = 0; c < x.dim; ++c) x.at(b, 0, i, c) = 0;
+  const bool is_first = received.x.empty();
+  const Array packing =
+      is_first ? for_each_entry(w[0], x.batch) : normalised_rows(received, w[0], w[1]);
+  const Array* const of = &w[is_first ? 1 : 2];
+  const Array keys = split(affine(x, of[2], &of[3]), heads);
+  const Array packed = merged(softmax_attention(split(affine(packing, of[0], &of[1]), heads), keys,
+                                                keys, {false, lengths}));
+  const Array read = split(affine(packed, of[6], &of[7]), heads);
+  const Array found =
+      merged(softmax_attention(split(affine(x, of[4], &of[5]), heads), read, read, {}));
+  return {affine(found, of[8], &of[9]), sum_of(packing, packed)};
+}
+
 // MAB of Lee et al. 2019, eqs. 6 and 7. w: q, q_bias, k, v, v_bias, out, out_bias and, with norm,
 // gain and shift twice.
 inline Array attention_block(const Array& q, const Array& k, const Array* w, Index heads, bool norm,

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "harness/measure/workload.h"
 #include "harness/model/layer.h"
@@ -21,7 +23,7 @@ LayersSpec layers(const std::string& variant, int64_t width, int64_t heads, int6
   layer.heads = heads;
   layer.feed_forward = 2 * width;
   layer.max_len = 64;
-  layer.causal = true;
+  layer.causal = layer.variant->traits.causal;
   return {.layer = layer, .layers = count};
 }
 
@@ -38,8 +40,9 @@ double learned(const LayersSpec& spec) {
 TEST(Equal, CountsParametersOfLayersThatAreBuilt) {
   for (const char* variant :
        {"full", "linear", "mamba2[block=paper]", "gla", "full+mamba2[block=paper]",
-        "rwkv6[block=paper]", "rwkv7[block=paper]", "gau[block=paper]", "full+gau[block=paper]"}) {
-    const LayersSpec spec = layers(variant, 48, 2, 2);
+        "rwkv6[block=paper]", "rwkv7[block=paper]", "gau[block=paper]", "full+gau[block=paper]",
+        "full+rwkv7[block=paper]", "luna[block=paper]"}) {
+    const LayersSpec spec = layers(variant, 48, 2, 4);
     EXPECT_EQ(static_cast<double>(sizes_of(spec).parameters), learned(spec)) << variant;
   }
 }
@@ -84,6 +87,30 @@ TEST(Equal, LayersTakeAsManyFlopsAsExactAttention) {
          {"linear", "gla", "hyena", "mamba2[block=paper]", "gated_deltanet[block=paper]",
           "rwkv6[block=paper]", "rwkv7[block=paper]"})
       EXPECT_LE(std::fabs(flops(variant, Equal::flops) / target - 1), 0.02) << variant;
+  }
+}
+
+// Where layers hand something on, later ones have products of their own.
+TEST(Equal, CountsTheFlopsOfLaterLayers) {
+  for (const auto& [variant, has_more] : std::map<std::string, bool>{
+           {"rwkv7[block=paper]", true}, {"luna[block=paper]", false}}) {  // a norm alone
+    const auto counted = [&, name = variant](int64_t count) {
+      const LayersSpec spec = layers(name, 64, 2, count);
+      WorkloadSpec workload;
+      workload.variant = spec.layer.variant;
+      workload.length = spec.layer.max_len;
+      workload.heads = 2;
+      workload.head_dim = 32;
+      workload.feed_forward = spec.layer.feed_forward;
+      workload.scope = ScopeKind::model;
+      workload.layers = count;
+      workload.causal = spec.layer.causal;
+      return std::pair(Workload(workload).flops(), sizes_of(spec).flops);
+    };
+    const auto [first, first_layers] = counted(1);
+    const auto [three, three_layers] = counted(3);
+    EXPECT_LE(std::fabs((three_layers - first_layers) / (three - first) - 1), 1e-3) << variant;
+    EXPECT_EQ(three_layers > 3 * first_layers, has_more) << variant;
   }
 }
 

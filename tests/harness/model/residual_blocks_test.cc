@@ -141,7 +141,7 @@ TEST(AttentionBlock, BareIsForwardWithoutNormAndResidual) {
   int papers = 0;
   for (const VariantInfo& info : all_variants()) {
     compare(info);
-    if (info.block && compare(with_paper_block(info))) ++papers;
+    if (info.has_paper_layer() && compare(with_paper_block(info))) ++papers;
   }
   EXPECT_GE(papers, 15);
 }
