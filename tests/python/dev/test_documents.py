@@ -130,6 +130,8 @@ def trained(scores):
     head.pop("checksum", None)
     cell = next(x for x in lines if x["kind"] == "cell" and x["measure"] == "accuracy" and x["status"] == "ok" and x["task"]["name"] == "mqar")
     cell.pop("checksum", None)
+    cell["metrics"]["stopped_by"] = "steps"  # marked, but not left out
+    del cell["metrics"]["ended_by"]
     made = [head]
     for name, tests in scores.items():
         for seed, test in enumerate(tests):
