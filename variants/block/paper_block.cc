@@ -125,10 +125,10 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   adopt_weights("mixer.", *inner_);
 }
 
-// max(32, times·√width), rounded to a multiple of 32.
+// max(32, times·√width), rounded to a multiple of 32; a half to even, as Python's round().
 int64_t PaperBlock::rank_of(double times) const {
   const double rank = times * std::sqrt(static_cast<double>(width()));
-  return std::max<int64_t>(32, 32 * std::llround(rank / 32));
+  return std::max<int64_t>(32, 32 * static_cast<int64_t>(std::nearbyint(rank / 32)));
 }
 
 int64_t PaperBlock::gate_rank() const {

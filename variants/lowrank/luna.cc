@@ -95,7 +95,7 @@ VariantInfo luna() {
            "What is packed is not handed to the next layer, whose P it is in the paper, unless "
            "block=paper: each layer learns a P of its own."},
       .convex_if = [](const Params&, bool causal) { return !causal; },
-      .own_layer = luna_layer};
+      .own_layer = layer_of_luna};
 }
 
 }  // namespace attn::variants

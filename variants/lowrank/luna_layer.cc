@@ -73,7 +73,7 @@ class LunaLayer final : public CarryingMixer {
 
 }  // namespace
 
-VariantInfo luna_layer() {
+VariantInfo layer_of_luna() {
   return {
       .family = "low rank",
       .summary = "the paper's layer around luna: its packed rows are handed on to the next layer",

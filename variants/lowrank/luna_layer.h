@@ -7,6 +7,6 @@
 
 namespace attn {
 
-VariantInfo luna_layer();
+VariantInfo layer_of_luna();
 
 }  // namespace attn

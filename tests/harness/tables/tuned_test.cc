@@ -44,7 +44,7 @@ TEST_F(TunedSweep, ASettingFixedByHandIsNotTuned) {
   request_.profile = "standard";
   request_.tasks = {"mqar"};
   request_.axes["seed"] = "0";
-  EXPECT_EQ(plan(request_).cells.size(), 2u * 2);
+  EXPECT_EQ(plan(request_).cells.size(), 2u * 4);
   request_.training = "learning_rate=5e-4";
   const Plan fixed = plan(request_);
   ASSERT_EQ(fixed.cells.size(), 2u);

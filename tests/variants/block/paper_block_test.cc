@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ops/ops.h"
@@ -104,6 +105,21 @@ TEST(PaperBlock, Rwkv7IsWhatThePaperWrites) {
   b.expect(Goose{b}.answer({}));
   // max(32, 5·√width), in steps of 32.
   EXPECT_EQ(b.weights.at("gate.down").dim(1), 32);
+}
+
+// RWKV-LM: max(32, int(round(5·√C / 32) · 32)), where Python rounds 2.5 to 2; v with 1.7.
+TEST(PaperBlock, Rwkv7HasTheRanksOfItsCode) {
+  const VariantInfo info = paper_block(find_variant("rwkv7"));
+  const std::map<int64_t, std::pair<int64_t, int64_t>> wanted = {
+      {64, {32, 32}}, {256, {64, 32}}, {768, {128, 32}}, {2048, {224, 64}}};
+  for (const auto& [width, ranks] : wanted) {
+    const auto layer = info.build(
+        {.heads = width / 64, .head_dim = 64, .causal = true, .params = {}, .receives = true}, {});
+    std::map<std::string, int64_t> columns;
+    for (const Weight& weight : layer->weights()) columns[weight.name] = weight.value.dim(-1);
+    EXPECT_EQ(columns.at("gate.down"), ranks.first) << width;
+    EXPECT_EQ(columns.at("first.down"), ranks.second) << width;
+  }
 }
 
 // Arora et al. 2024, section 4.1: queries and keys of `dim` numbers of each head.
