@@ -13,14 +13,13 @@
 
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
+#include "harness/check/parts.h"
 #include "harness/check/variant_checks.h"
 #include "variants/api/carrying.h"
 
 namespace attn {
 namespace {
 
-// As in reference.cc.
-constexpr double kCarriedStep = 1e-6, kAllowedOfCarried = kIsDouble ? 1e-6 : 1e-3;
 constexpr double kAllowedDecoded = kIsDouble ? 1e-10 : 1e-5;  // as in decoding.cc
 constexpr int64_t kLongestCarried = 70;
 
@@ -29,13 +28,6 @@ double seeded(const Tensor& a, const oracle::Array& b) {
   for (int64_t i = 0; i < a.size(); ++i)
     if (a[i] != 0) sum += static_cast<double>(a[i]) * b.x[static_cast<size_t>(i)];
   return sum;
-}
-
-double size_of_all(const Tensor& t) {
-  double sum = 0;
-  for (const real value : t.values())
-    sum += static_cast<double>(value) * static_cast<double>(value);
-  return std::sqrt(sum);
 }
 
 class CarriedCase {
@@ -58,13 +50,13 @@ class CarriedCase {
     by_position_ = mixer_->handed_shape(shape.batch, shape.kv_len + 1) != handed;
     if (receives) received_ = Var(Tensor::normal(handed, rng(83, "received")), true);
     hide_padding(v_.value(), true);
-    if (receives) hide_padding(rows_of(received_.value()), by_position_);
+    if (receives) hide_padding(as_matrices(received_.value()), by_position_);
     seed_ = Tensor::normal(v_.shape(), rng(84, "out"));
     seed_of_handed_ = Tensor::normal(handed, rng(84, "handed"));
     for (int64_t b = 0; b < std::ssize(lengths_); ++b) {
       fill_from(seed_, lengths_[static_cast<size_t>(b)], real(0), b);
       if (by_position_)
-        fill_from(rows_of(seed_of_handed_), lengths_[static_cast<size_t>(b)], real(0), b);
+        fill_from(as_matrices(seed_of_handed_), lengths_[static_cast<size_t>(b)], real(0), b);
     }
   }
 
@@ -74,7 +66,7 @@ class CarriedCase {
     const Var out = split_heads(passed.out, shape_.heads);
     const ReferenceInputs inputs = reference_inputs();
     expect_rows(out.value(), subject_.info.reference(inputs), true, "the output", verdict);
-    expect_rows(rows_of(passed.handed.value()), subject_.info.handed_on(inputs), by_position_,
+    expect_rows(as_matrices(passed.handed.value()), subject_.info.handed_on(inputs), by_position_,
                 "what is handed on", verdict);
     if (verdict.failed()) return;  // gradients of another function would be said to be wrong
     add(sum(multiply(out, Var(seed_))), sum(multiply(passed.handed, Var(seed_of_handed_))))
@@ -84,8 +76,6 @@ class CarriedCase {
   }
 
  private:
-  // [batch, rows, numbers] as [batch, 1, rows, numbers], of the same memory.
-  static Tensor rows_of(const Tensor& t) { return t.reshaped({t.dim(0), 1, t.dim(1), t.dim(2)}); }
   void hide_padding(const Tensor& t, bool by_position) const {
     constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
     for (int64_t b = 0; b < std::ssize(lengths_) && by_position; ++b)
@@ -106,7 +96,7 @@ class CarriedCase {
                            .weights = {},
                            .config = attention_->config(),
                            .mask = mask_of(shape_, lengths_)};
-    if (received_.defined()) inputs.received = oracle_array(rows_of(received_.value()));
+    if (received_.defined()) inputs.received = oracle_array(as_matrices(received_.value()));
     for (const Weight& weight : attention_->weights())
       inputs.weights.push_back(oracle_array(weight.value.value()));
     return inputs;
@@ -132,16 +122,11 @@ class CarriedCase {
                    "{} is off by {:.1e} against the reference ({})", what, off / largest, name());
   }
 
-  struct Leaf {
-    std::string name;
-    std::function<oracle::Array&(ReferenceInputs&)> array;
-    Tensor gradient;
-  };
-  std::vector<Leaf> leaves() const {
+  std::vector<ReferencePart> parts() const {
     const auto grad = [](const Var& x) {
       return x.grad().defined() ? x.grad() : Tensor::zeros(x.shape());
     };
-    std::vector<Leaf> all = {
+    std::vector<ReferencePart> all = {
         {"x", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, grad(v_)}};
     if (received_.defined())
       all.push_back({"what was received",
@@ -160,35 +145,36 @@ class CarriedCase {
     return seeded(seed_, subject_.info.reference(x)) +
            seeded(seed_of_handed_, subject_.info.handed_on(x));
   }
-  // How far the gradients of these leaves are off along a direction in which each weighs alike.
-  double off_along(const ReferenceInputs& inputs, const std::vector<const Leaf*>& some) const {
+  // How far the gradients of these parts are off along a direction in which each weighs alike.
+  double off_along(const ReferenceInputs& inputs,
+                   const std::vector<const ReferencePart*>& some) const {
     ReferenceInputs up = inputs, down = inputs;
     double claimed = 0;
-    for (const Leaf* leaf : some) {
-      std::vector<double>&higher = leaf->array(up).x, &lower = leaf->array(down).x;
-      const double share = 1 / (size_of_all(leaf->gradient) + 0.01 * size_of_all(seed_));
-      Rng random = rng(85, leaf->name);
-      for (int64_t i = 0; i < leaf->gradient.size(); ++i) {
+    for (const ReferencePart* part : some) {
+      std::vector<double>&higher = part->input(up).x, &lower = part->input(down).x;
+      const double share = 1 / (length_of(part->gradient) + 0.01 * length_of(seed_));
+      Rng random = rng(85, part->name);
+      for (int64_t i = 0; i < part->gradient.size(); ++i) {
         const double along = share * random.normal();
         const auto at = static_cast<size_t>(i);
         if (!std::isfinite(higher[at])) continue;  // padding
-        higher[at] += kCarriedStep * along;
-        lower[at] -= kCarriedStep * along;
-        claimed += static_cast<double>(leaf->gradient[i]) * along;
+        higher[at] += kReferenceStep * along;
+        lower[at] -= kReferenceStep * along;
+        claimed += static_cast<double>(part->gradient[i]) * along;
       }
     }
-    return std::abs(claimed - (answer(up) - answer(down)) / (2 * kCarriedStep));
+    return std::abs(claimed - (answer(up) - answer(down)) / (2 * kReferenceStep));
   }
   void compare_slopes(const ReferenceInputs& inputs, Verdict& verdict) const {
-    const std::vector<Leaf> all = leaves();
-    std::vector<const Leaf*> together;
-    for (const Leaf& leaf : all) together.push_back(&leaf);
+    const std::vector<ReferencePart> all = parts();
+    std::vector<const ReferencePart*> together;
+    for (const ReferencePart& part : all) together.push_back(&part);
     const double off = off_along(inputs, together);
     std::string names;
-    for (const Leaf& leaf : all)
-      if (!(off <= kAllowedOfCarried) && !(off_along(inputs, {&leaf}) <= kAllowedOfCarried))
-        names += (names.empty() ? "" : ", ") + leaf.name;
-    verdict.expect(off, kAllowedOfCarried,
+    for (const ReferencePart& part : all)
+      if (!(off <= kReferenceSlope) && !(off_along(inputs, {&part}) <= kReferenceSlope))
+        names += (names.empty() ? "" : ", ") + part.name;
+    verdict.expect(off, kReferenceSlope,
                    "the gradient of {} is off by {:.1e} of its length against the reference ({})",
                    names.empty() ? "all inputs together" : names, off, name());
   }
@@ -205,8 +191,8 @@ class CarriedCase {
       if (received_.defined()) decoder.receive(part(received_.value(), 1, i, i + 1));
       decoder.step(row, row, row, out);
       off = worst({off, gap(out, part(outputs, 2, i, i + 1)).size});
-      off_handed = worst({off_handed, gap(rows_of(decoder.take_handed()),
-                                          rows_of(part(all.handed.value(), 1, i, i + 1)))
+      off_handed = worst({off_handed, gap(as_matrices(decoder.take_handed()),
+                                          as_matrices(part(all.handed.value(), 1, i, i + 1)))
                                           .size});
     }
     const double allowed = kAllowedDecoded * subject_.info.rounding;

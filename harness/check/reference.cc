@@ -13,21 +13,18 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "harness/check/parts.h"
 #include "harness/check/tied_rows.h"
 #include "harness/check/variant_checks.h"
 
 namespace attn {
 namespace {
 
-// Central differences of the reference are good to about 1e-8 with this step, and hardly ever cross
-// a kink of a relu or a border of a hash bucket.
-constexpr double kReferenceStep = 1e-6;
-// Of a second try where that step crossed a kink, as it may among ten thousands of relus: the
-// slopes on both sides then differ.
+// Of a second try where a step of kReferenceStep crossed a kink, as it may among ten thousands of
+// relus: the slopes on both sides then differ.
 constexpr double kShorterReferenceStep = 3e-8;
 // Gradients with smaller units are compared alone: their share of a step would cross kinks.
 constexpr double kLeastUnit = 0.1;
-constexpr double kReferenceSlope = kIsDouble ? 1e-6 : 1e-3;
 constexpr int64_t kLongestGradients = 140, kLongestAtQuick = 70;  // lengths
 constexpr int64_t kMostReferenceWork =
     600'000;  // numbers in the sums of a reference with gradients
@@ -149,27 +146,13 @@ Wanted compare_outputs(const ReferenceCase& c, const Made& made, const Tensor& r
   return wanted;
 }
 
-// A gradient and the array of a reference that it belongs to.
-struct Part {
-  std::string name;
-  std::function<oracle::Array&(ReferenceInputs&)> input;
-  Tensor gradient;
-
-  // A wrong gradient is off by about its own length. A gradient that cancels to zero leaves
-  // rounding of the size of the seed, which grows with the logits: they are sums of head_dim
-  // products.
-  double unit(const ReferenceCase& c, const Tensor& seed) const {
-    const double rounding =
-        0.01 * c.subject.info.rounding * (1 + static_cast<double>(c.shape.head_dim) / 32);
-    return length(gradient) + rounding * length(seed);
-  }
-  static double length(const Tensor& t) {
-    double sum = 0;
-    for (int64_t i = 0; i < t.size(); i++)
-      sum += static_cast<double>(t[i]) * static_cast<double>(t[i]);
-    return std::sqrt(sum);
-  }
-};
+// A wrong gradient is off by about its own length. A gradient that cancels to zero leaves rounding
+// of the size of the seed, which grows with the logits: they are sums of head_dim products.
+double unit_of(const ReferencePart& part, const ReferenceCase& c, const Tensor& seed) {
+  const double rounding =
+      0.01 * c.subject.info.rounding * (1 + static_cast<double>(c.shape.head_dim) / 32);
+  return length_of(part.gradient) + rounding * length_of(seed);
+}
 
 // What gradients give along one random direction of the entries that are finite, and what the
 // reference gives.
@@ -187,7 +170,7 @@ double dot_with(const Tensor& seed, const oracle::Array& outputs) {
 }
 
 // Along all parts at once. `shares` has the length of the direction in the entries of each part.
-Slopes slopes_of(const Made& made, const std::vector<const Part*>& parts,
+Slopes slopes_of(const Made& made, const std::vector<const ReferencePart*>& parts,
                  const std::vector<double>& shares, const Reference& reference, const Tensor& seed,
                  double step) {
   ReferenceInputs up = made.reference, down = made.reference;
@@ -219,9 +202,9 @@ double allowed_slope(const ReferenceCase& c) {
   return c.scale * (c.shape.kv_len == kOneLongGradient ? kLongReferenceSlope : kReferenceSlope);
 }
 
-void compare_gradient(const ReferenceCase& c, const Made& made, const Part& part,
+void compare_gradient(const ReferenceCase& c, const Made& made, const ReferencePart& part,
                       const Reference& reference, const Tensor& seed, Verdict& verdict) {
-  const double allowed = allowed_slope(c), unit = part.unit(c, seed);
+  const double allowed = allowed_slope(c), unit = unit_of(part, c, seed);
   Slopes slopes = slopes_of(made, {&part}, {1}, reference, seed, kReferenceStep);
   const auto has_kink = [&] {
     const double middle = dot_with(seed, reference(made.reference));
@@ -239,13 +222,13 @@ void compare_gradient(const ReferenceCase& c, const Made& made, const Part& part
 // shows as much as alone, for two evaluations of the reference in all. Only where the sums disagree
 // is each part compared alone.
 void compare_together(const ReferenceCase& c, const Made& made,
-                      const std::vector<const Part*>& parts, const Reference& reference,
+                      const std::vector<const ReferencePart*>& parts, const Reference& reference,
                       const Tensor& seed, Verdict& verdict) {
-  std::vector<const Part*> together;
+  std::vector<const ReferencePart*> together;
   std::vector<double> shares;
   std::string names;
-  for (const Part* part : parts) {
-    const double unit = part->unit(c, seed);
+  for (const ReferencePart* part : parts) {
+    const double unit = unit_of(*part, c, seed);
     if (!(unit >= kLeastUnit)) {
       compare_gradient(c, made, *part, reference, seed, verdict);
       continue;
@@ -257,7 +240,8 @@ void compare_together(const ReferenceCase& c, const Made& made,
   if (together.empty()) return;
   const Slopes slopes = slopes_of(made, together, shares, reference, seed, kReferenceStep);
   if (!(slopes.difference() <= allowed_slope(c))) {
-    for (const Part* part : together) compare_gradient(c, made, *part, reference, seed, verdict);
+    for (const ReferencePart* part : together)
+      compare_gradient(c, made, *part, reference, seed, verdict);
     return;
   }
   verdict.expect(slopes.difference(), allowed_slope(c),
@@ -282,7 +266,7 @@ Reference surrogate_at(const ReferenceCase& c, const Made& made, Verdict& verdic
 void compare_gradients(const ReferenceCase& c, const Made& made, const Gradients& back,
                        const Tensor& seed, Verdict& verdict) {
   const VariantInfo& info = c.subject.info;
-  std::vector<Part> parts = {
+  std::vector<ReferencePart> parts = {
       {"q", [](ReferenceInputs& of) -> oracle::Array& { return of.q; }, back.q},
       {"k", [](ReferenceInputs& of) -> oracle::Array& { return of.k; }, back.k},
       {"v", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, back.v}};
@@ -298,8 +282,8 @@ void compare_gradients(const ReferenceCase& c, const Made& made, const Gradients
       parts.push_back({weights[i].name,
                        [i](ReferenceInputs& of) -> oracle::Array& { return of.weights[i]; },
                        back.weights[learned++]});
-  std::vector<const Part*> chosen;
-  for (const Part& part : parts) chosen.push_back(&part);
+  std::vector<const ReferencePart*> chosen;
+  for (const ReferencePart& part : parts) chosen.push_back(&part);
   if (info.has_surrogate(c.subject.params)) {
     const auto rest = chosen.begin() + kLogits;
     compare_together(c, made, {chosen.begin(), rest}, surrogate_at(c, made, verdict), seed,

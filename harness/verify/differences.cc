@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/check/parts.h"
 #include "harness/verify/identities.h"
-#include "harness/verify/slopes.h"
 
 namespace attn {
 namespace {

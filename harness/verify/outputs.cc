@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "harness/check/parts.h"
 #include "harness/check/subject.h"
 #include "variants/api/carrying.h"
 
@@ -162,10 +163,6 @@ ComparedRows begin(const Rows& rows, const Allowance& allowed) {
 }
 
 }  // namespace
-
-Tensor as_matrices(const Tensor& handed) {
-  return handed.reshaped({handed.dim(0), 1, handed.dim(1), handed.dim(2)});
-}
 
 ReferenceInputs reference_inputs(const SeenPass& seen, std::vector<int64_t> rows) {
   ReferenceInputs inputs{.q = oracle_array(seen.q),

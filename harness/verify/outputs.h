@@ -18,9 +18,6 @@ struct ComparedRows {
   std::vector<int64_t> tied;         // positions where rounding chooses keys, see compare_outputs
 };
 
-// What a layer hands on, [batch, rows, numbers], with one head: [batch, 1, rows, numbers].
-Tensor as_matrices(const Tensor& handed);
-
 // What one forward pass read, in double, with the rows that are asked for.
 ReferenceInputs reference_inputs(const SeenPass& seen, std::vector<int64_t> rows);
 

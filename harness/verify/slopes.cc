@@ -10,6 +10,8 @@
 #include <limits>
 #include <utility>
 
+#include "harness/check/parts.h"
+
 namespace attn {
 namespace {
 
@@ -177,13 +179,6 @@ Tensor without_rows(const Tensor& seed, const oracle::Array& like,
 }
 
 }  // namespace
-
-double length_of(const Tensor& t) {
-  double sum = 0;
-  for (const real value : t.values())
-    sum += static_cast<double>(value) * static_cast<double>(value);
-  return std::sqrt(sum);
-}
 
 ComparedSlopes compare_slopes(Workload& workload, const SeenPass& seen,
                               const ReferenceInputs& inputs, const std::vector<int64_t>& left_out) {

@@ -11,8 +11,6 @@
 
 namespace attn {
 
-double length_of(const Tensor& t);  // Euclidean
-
 struct ComparedSlopes {
   double error = 0, bound = 0;
   std::optional<std::string> fault;

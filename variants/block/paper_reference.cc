@@ -121,20 +121,18 @@ class Walk {
     const VariantInfo::Reads read = base_.read_by(config.params);
     const LayerBlock::Convolution& by = block_.convolution;
     const Index key_heads = block_.one_key_head ? 1 : heads_;
-    ReferenceInputs& in = in_;
-    in = {.config = config, .mask = x_.mask, .rows = x_.rows};
+    in_ = {.config = config, .mask = x_.mask, .rows = x_.rows};
     if (read.queries)
-      in.q = of_keys(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
+      in_.q = of_keys(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
     if (read.keys)
-      in.k = of_keys(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
-    Array& values = values_;
-    values = block_.projects_values
-                 ? side(by.values, block_.silu_values, heads_ * parts_, true, false)
-                 : rows_;
+      in_.k = of_keys(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
+    values_ = block_.projects_values
+                  ? side(by.values, block_.silu_values, heads_ * parts_, true, false)
+                  : rows_;
     if (block_.value_residual) mix_values();
-    in.v = in_parts(values);
-    if (in.q.x.empty()) in.q = in.v;
-    if (in.k.x.empty()) in.k = in.v;
+    in_.v = in_parts(values_);
+    if (in_.q.x.empty()) in_.q = in_.v;
+    if (in_.k.x.empty()) in_.k = in_.v;
   }
 
   Array handed_on() {
@@ -144,9 +142,7 @@ class Walk {
 
   Array answer() {
     read();
-    ReferenceInputs& in = in_;
-    const Array& values = values_;
-    gates_of(in.config, values, in);
+    gates_of(in_.config, values_, in_);
     const Array skip = block_.skip == LayerBlock::Skip::none ? Array() : w_.next();
     const Array* const bonus = block_.bonus ? &w_.next() : nullptr;
     const Array z = output_gate();
@@ -157,21 +153,21 @@ class Walk {
     const Array* const shift = learns && shifts ? &w_.next() : nullptr;
     const Array* const out = block_.projects_output ? &w_.next() : nullptr;
     const Array* const out_bias = block_.glu || block_.projection_biases ? &w_.next() : nullptr;
-    in.weights = w_.rest();
-    in.mask.kv_lengths.clear();
+    in_.weights = w_.rest();
+    in_.mask.kv_lengths.clear();
     for (const Index length : x_.mask.kv_lengths)
-      in.mask.kv_lengths.insert(in.mask.kv_lengths.end(), static_cast<size_t>(parts_), length);
-    Array y = from_parts(base_.reference(in));
+      in_.mask.kv_lengths.insert(in_.mask.kv_lengths.end(), static_cast<size_t>(parts_), length);
+    Array y = from_parts(base_.reference(in_));
     if (!skip.x.empty())
       y = both(y,
-               each(values,
+               each(values_,
                     [&](double v, Index c) {
                       const Index of = c / (dim_ * parts_);
                       return v * skip.at(0, 0, 0, block_.skip == LayerBlock::Skip::head ? of : c);
                     }),
                std::plus<>());
     if (!block_.gate_before_norm) y = normalised(y, gain, shift);
-    if (bonus) y = both(y, from_parts(bonus_of(in, *bonus)), std::plus<>());
+    if (bonus) y = both(y, from_parts(bonus_of(in_, *bonus)), std::plus<>());
     if (!z.x.empty())
       y = both(y, z, [&](double a, double g) {
         if (block_.gate == LayerBlock::Gate::linear) return a * g;

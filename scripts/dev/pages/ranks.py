@@ -46,8 +46,8 @@ def sure_ranks(scores: np.ndarray, floor: float | None = None) -> np.ndarray:
     """1 for what is surely better than all others: one more than the items that are better, and half of those of which
     it is not known."""
     better = surely_better(scores, floor)
-    open_ = ~better & ~better.T
-    return np.asarray(1 + better.sum(axis=0) + (open_.sum(axis=0) - 1) / 2)
+    undecided = ~better & ~better.T  # each item with itself too
+    return np.asarray(1 + better.sum(axis=0) + (undecided.sum(axis=0) - 1) / 2)
 
 
 def kendall_w(ranks: np.ndarray) -> float:
@@ -139,8 +139,9 @@ def _ranks(scores: Scores, common: list[str] | None = None) -> np.ndarray:
     """Of these variants, or all of the task."""
     rows = range(len(scores.variants)) if common is None else [scores.variants.index(v) for v in common]
     floor = scores.best_shortcut
-    sign = -1.0 if floor is not None and scores.is_error else 1.0
-    return sure_ranks(scores.test[list(rows)], None if floor is None else sign * floor)
+    if floor is not None and scores.is_error:
+        floor = -floor  # as the signs of `test`
+    return sure_ranks(scores.test[list(rows)], floor)
 
 
 def _scores(tasks: list[Scores], variants: list[str]) -> str:

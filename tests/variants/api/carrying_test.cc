@@ -29,7 +29,7 @@ Tensor received_of(const Built& b) {
 // Peng et al. 2025, section 4: values of a later layer are mixed with those of the first.
 TEST(Carrying, Rwkv7MixesTheValuesOfTheFirstLayer) {
   const Built first("rwkv7"), later("rwkv7", {}, true);
-  const Goose of_first{first}, of_later{later};
+  const WrittenRwkv7 of_first{first}, of_later{later};
   Rows values;
   for (int64_t t = 0; t < kLength; ++t) values.push_back(of_first.values(t));
   const CarryingMixer::Passed handed = passed(first);

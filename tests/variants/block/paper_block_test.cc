@@ -102,7 +102,7 @@ TEST(PaperBlock, GatedDeltaNetIsWhatThePaperWrites) {
 
 TEST(PaperBlock, Rwkv7IsWhatThePaperWrites) {
   const Built b("rwkv7");
-  b.expect(Goose{b}.answer({}));
+  b.expect(WrittenRwkv7{b}.answer({}));
   // max(32, 5·√width), in steps of 32.
   EXPECT_EQ(b.weights.at("gate.down").dim(1), 32);
 }

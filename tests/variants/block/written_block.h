@@ -111,7 +111,7 @@ inline double size_of(const double* x, int64_t count, double epsilon, bool mean)
 }
 
 // Peng et al. 2025, time mixing.
-struct Goose {
+struct WrittenRwkv7 {
   const Built& b;
 
   // x + μ ⊙ (x_{t-1} - x)
