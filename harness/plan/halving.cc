@@ -144,11 +144,6 @@ class Planner {
 
 }  // namespace
 
-std::string with_usual_rates(const std::string& text) {
-  const bool is_alone = text == "learning_rate" || text == "lr";
-  return is_alone ? "learning_rate=[5e-4,1e-3,2e-3,4e-3,8e-3,16e-3]" : text;
-}
-
 std::vector<int64_t> halving_budgets(size_t choices, const Params& training) {
   size_t rounds = 0;
   for (size_t left = choices; left > 1; left = (left + 1) / 2) rounds++;

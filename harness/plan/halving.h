@@ -18,9 +18,6 @@ namespace attn {
 // The fewest steps of a training that can be halved into rounds.
 inline constexpr int64_t kLeastSteps = 4;
 inline constexpr const char* kHalving = "halving";
-// The choices that `text` of --tune stands for: a learning rate without values has six over a
-// factor of 32; else as it is.
-std::string with_usual_rates(const std::string& text);
 
 // Steps of each round's trainings: halves of `steps`, the last round's being one half. The same
 // for all variants, and never fewer than twice the warm-up and two validations.

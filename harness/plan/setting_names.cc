@@ -31,4 +31,9 @@ std::vector<Setting> training_texts(std::string_view text) {
   return with_full_names(parse_settings(text));
 }
 
+std::string with_usual_rates(const std::string& text) {
+  const bool is_alone = text == "learning_rate" || text == "lr";
+  return is_alone ? "learning_rate=[5e-4,1e-3,2e-3,4e-3,8e-3,16e-3]" : text;
+}
+
 }  // namespace attn
