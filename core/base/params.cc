@@ -72,6 +72,12 @@ ParamSpec ParamSpec::when(const std::string& other, const std::string& chosen) c
   return result;
 }
 
+ParamSpec ParamSpec::later() const {
+  ParamSpec result = *this;
+  result.is_later = true;
+  return result;
+}
+
 bool ParamSpec::counts(const std::map<std::string, ParamValue>& all) const {
   const auto is = [&](const auto& condition) {
     const auto other = all.find(condition.first);
@@ -191,6 +197,16 @@ Params Params::without(const std::vector<std::string>& names) const {
   Params rest = *this;
   for (const std::string& name : names) rest.values_.erase(name);
   return rest;
+}
+
+Params Params::for_key(const std::vector<ParamSpec>& specs) const {
+  Params kept = *this;
+  for (const ParamSpec& spec : specs) {
+    const auto at = kept.values_.find(spec.name);
+    if (spec.is_later && at != kept.values_.end() && at->second == spec.value)
+      kept.values_.erase(at);
+  }
+  return kept;
 }
 
 int64_t Params::integer(std::string_view name) const { return std::get<int64_t>(at(name)); }

@@ -32,6 +32,8 @@ struct ParamSpec {
   // A copy that has an effect only where parameter `other` equals `value`. Several calls give
   // several conditions, of which one must hold. Where none holds, Params accepts only the default.
   ParamSpec when(const std::string& other, const std::string& value) const;
+  // A copy for a parameter that was added when rows existed; see for_key().
+  ParamSpec later() const;
 
   std::string name;
   ParamValue value;  // the default
@@ -40,6 +42,7 @@ struct ParamSpec {
   std::vector<std::string> choices;
   // (name of the other parameter, value); one must hold, if there are any.
   std::vector<std::pair<std::string, std::string>> conditions;
+  bool is_later = false;
 
   bool counts(const std::map<std::string, ParamValue>& all) const;  // whether it has an effect
   std::string condition() const;  // "kind=random or as=lra"; "" without conditions
@@ -70,6 +73,9 @@ class Params {
   const std::map<std::string, ParamValue>& values() const { return values_; }
   std::string str() const;  // "rank=64,shared=true", in alphabetical order
   Params without(const std::vector<std::string>& names) const;
+  // As the key of a cell holds them: without the later ones at their default, so that the cells
+  // measured before these parameters were there keep their ids.
+  Params for_key(const std::vector<ParamSpec>& specs) const;
   bool operator==(const Params&) const = default;
 
  private:

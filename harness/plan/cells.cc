@@ -54,7 +54,7 @@ CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, c
   CellKey key;
   key.measure = measure;
   const std::string name = plain_name(info.name);
-  key.variant = {name, params};
+  key.variant = {name, params.for_key(info.params)};
   key.axes = axes;
   key.source.variant = source_hash("variants", name);
   if (axes.equal)  // its sizes decide the widths
@@ -143,7 +143,7 @@ void add_captured(const Resolved& sweep, const std::vector<Axes>& asked, const F
         axes.causal = shape.causal;
         for (const auto& [info, params] : sweep.variants) {
           CellKey key = key_of(sweep.measure, *info, params, axes);
-          key.task = Plugin{task->name, task_params};
+          key.task = Plugin{task->name, task_params.for_key(task->params)};
           key.training = training;
           if (!filter.keeps(key)) continue;
           add_task_sources(*built, key);
@@ -199,7 +199,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           const auto& [info, params] = sweep.variants[i];
           const Axes of_the_task{.length = shape.length, .causal = shape.causal};
           CellKey key = key_of(sweep.measure, *info, params, axes_of(choice, of_the_task));
-          key.task = Plugin{task->name, task_params};
+          key.task = Plugin{task->name, task_params.for_key(task->params)};
           key.training = training;
           key.test_with = sweep.tested[i];
           key.test_on = sweep.tested_on[t];
@@ -222,9 +222,9 @@ SweepConfig config_of(const Resolved& sweep) {
                      .test_with = sweep.test_with,
                      .test_on = sweep.test_on};
   for (const auto& [info, params] : sweep.variants)
-    config.variants.push_back(plugin_text({plain_name(info->name), params}));
+    config.variants.push_back(plugin_text({plain_name(info->name), params.for_key(info->params)}));
   for (const auto& [info, params] : sweep.tasks)
-    config.tasks.push_back(plugin_text({info->name, params}));
+    config.tasks.push_back(plugin_text({info->name, params.for_key(info->params)}));
   for (const Setting& axis : sweep.axes) {
     auto& [name, values] = config.axes.emplace_back(axis.name, std::vector<ParamValue>());
     for (const std::string& text : axis.values)

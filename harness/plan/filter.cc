@@ -24,13 +24,20 @@ std::vector<ParamValue> typed_values(const std::string& owner, const std::vector
   return values;
 }
 
+std::map<std::string, ParamValue> left_out(const std::vector<ParamSpec>& specs) {
+  std::map<std::string, ParamValue> values;
+  for (const ParamSpec& spec : specs)
+    if (spec.is_later) values.emplace(spec.name, spec.value);
+  return values;
+}
+
 }  // namespace
 
 Filter::Typed Filter::typed_condition(const Condition& condition) {
   Typed typed{.condition = condition, .variants = {}, .tasks = {}, .training = {}};
   for (const Spec& spec : condition.variants) {
     const VariantInfo& info = find_variant(catalogued(spec.name));
-    Wanted& wanted = typed.variants.emplace_back(Wanted{info.name, {}});
+    Wanted& wanted = typed.variants.emplace_back(Wanted{info.name, {}, left_out(info.params)});
     for (const Setting& setting : spec.settings) {
       const bool of_layer =
           setting.name == kBlockParam && info.has_paper_layer() && asks_for_layer(info);
@@ -40,7 +47,7 @@ Filter::Typed Filter::typed_condition(const Condition& condition) {
   }
   for (const Spec& spec : condition.tasks) {
     const TaskInfo& info = find_task(spec.name);
-    Wanted& wanted = typed.tasks.emplace_back(Wanted{spec.name, {}});
+    Wanted& wanted = typed.tasks.emplace_back(Wanted{spec.name, {}, left_out(info.params)});
     for (const Setting& setting : spec.settings) {
       auto values = typed_values(info.name, info.accepted(), setting);
       if (setting.name != "preset") {
@@ -69,9 +76,12 @@ Filter::Filter(const Rules& rules) {
 bool Filter::has_params(const Wanted& wanted, const Params& params) {
   return std::all_of(wanted.params.begin(), wanted.params.end(), [&](const auto& param) {
     const auto& [name, values] = param;
-    const auto found = params.values().find(name);
-    return found != params.values().end() &&
-           std::find(values.begin(), values.end(), found->second) != values.end();
+    auto found = params.values().find(name);
+    if (found == params.values().end()) {
+      found = wanted.at_default.find(name);
+      if (found == wanted.at_default.end()) return false;
+    }
+    return std::find(values.begin(), values.end(), found->second) != values.end();
   });
 }
 

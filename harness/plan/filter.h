@@ -1,6 +1,7 @@
 // The conditions of a sweep, `include` and `exclude`, on cells.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ class Filter {
   struct Wanted {  // a name, and for each parameter the values that it may have
     std::string name;
     std::vector<std::pair<std::string, std::vector<ParamValue>>> params;
+    std::map<std::string, ParamValue> at_default = {};  // what a key leaves out; Params::for_key()
   };
   struct Typed {  // a Condition whose texts are values
     Condition condition;

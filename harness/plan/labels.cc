@@ -90,7 +90,7 @@ std::string task_label(const Plugin& task) {
   const std::string text = other_than(info.resolve(), task.params);
   if (text.empty()) return task.name;
   for (const Preset& preset : info.presets)
-    if (other_than(info.resolve({{"preset", preset.name}}), task.params).empty())
+    if (info.resolve({{"preset", preset.name}}).for_key(info.params) == task.params)
       return fmt::format("{}[preset={}]", task.name, preset.name);
   return fmt::format("{}[{}]", task.name, text);
 }

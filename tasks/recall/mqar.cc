@@ -1,11 +1,15 @@
 // mqar: multi-query associative recall. Key-value pairs come first, then each key occurs once more;
 // there the label is its value. Arora et al. 2023 (Zoology), arXiv:2312.04927, section 3 and its
-// data generator. O(pairs·length + vocab) per example.
+// data generator. With updates and deletes, memory changes while the pairs are listed.
+// O(pairs·(length + updates) + vocab) per example.
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
+#include "tasks/recall/bindings.h"
 #include "tasks/recall/draws.h"
 #include "tasks/recall/guesses.h"
 #include "tasks/recall/recall_task.h"
@@ -27,16 +31,23 @@ constexpr std::array<std::array<int64_t, 3>, 5> kZoology = {
 class Mqar final : public recall::RecallTask {
  public:
   explicit Mqar(const Params& p)
-      : RecallTask(p, p.integer("vocab") + (p.flag("random_non_queries") ? 0 : 1),
-                   p.integer("vocab")),
+      : RecallTask(p, p.integer("vocab") + blanks(p) + (p.integer("deletes") > 0),
+                   p.integer("vocab") + (p.integer("deletes") > 0 ? blanks(p) + 1 : 0)),
         vocab_(p.integer("vocab")),
         passes_(p.integer("passes")),
+        updates_(p.integer("updates")),
+        deletes_(p.integer("deletes")),
         mixed_(p.text("mixture") == "zoology"),
         random_non_queries_(p.flag("random_non_queries")) {
     const int64_t pairs = p.integer("pairs");
     ATTN_CHECK(length() % 2 == 0, "mqar: length={} must be even", length());
     ATTN_CHECK(vocab_ / 2 > pairs, "mqar: vocab={} has {} keys, fewer than pairs={}", vocab_,
                vocab_ / 2 - 1, pairs);
+    ATTN_CHECK(deletes_ <= pairs, "mqar: deletes={} of pairs={}; at most all of them", deletes_,
+               pairs);
+    ATTN_CHECK(!changes() || passes_ == 1,
+               "mqar: passes={} lists the same pairs again; with updates or deletes it must be 1",
+               passes_);
     const double a = p.number("power");
     if (!mixed_) add({length(), pairs, 1}, a);
     for (const auto& [size, fewer, share] : kZoology)
@@ -47,12 +58,21 @@ class Mqar final : public recall::RecallTask {
   }
 
  private:
+  static int64_t blanks(const Params& p) { return p.flag("random_non_queries") ? 0 : 1; }
+  bool changes() const { return updates_ > 0 || deletes_ > 0; }
+  // Stands where a deleted key would have its value.
+  int32_t deleted() const { return static_cast<int32_t>(vocab_ + (random_non_queries_ ? 0 : 1)); }
+  // Keys and values before the questions, in pairs of tokens.
+  int64_t listed(int64_t pairs) const { return passes_ * pairs * (1 + updates_) + deletes_; }
+
   void add(Setting setting, double a) {
-    const int64_t least = (2 * passes_ + 2) * setting.pairs;
+    const int64_t before = listed(setting.pairs), least = 2 * (before + setting.pairs);
     ATTN_CHECK(least <= setting.length,
-               "mqar: pairs={} with passes={} need a length of at least {}, got length={}",
-               setting.pairs, passes_, least, setting.length);
-    setting.slot_weights = recall::power_law(setting.length / 2 - passes_ * setting.pairs, a);
+               "mqar: pairs={} with {} need a length of at least {}, got length={}", setting.pairs,
+               changes() ? fmt::format("updates={} and deletes={}", updates_, deletes_)
+                         : fmt::format("passes={}", passes_),
+               least, setting.length);
+    setting.slot_weights = recall::power_law(setting.length / 2 - before, a);
     shares_ += setting.share;
     settings_.push_back(std::move(setting));
   }
@@ -70,6 +90,7 @@ class Mqar final : public recall::RecallTask {
     const int64_t half = vocab_ / 2, pairs = setting.pairs;
     // Counted from the first key, 1, and from the first value, vocab/2.
     const std::vector<int32_t> keys = recall::distinct(random, half - 1, pairs);
+    if (changes()) return changing_example(random, setting, keys);
     const std::vector<int32_t> values = recall::distinct(random, vocab_ - half, pairs);
     const std::vector<size_t> slots =
         recall::weighted_distinct(random, setting.slot_weights, pairs);
@@ -94,6 +115,39 @@ class Mqar final : public recall::RecallTask {
     return e;
   }
 
+  Example changing_example(Rng& random, const Setting& setting,
+                           const std::vector<int32_t>& keys) const {
+    const int64_t half = vocab_ / 2;
+    const std::vector<recall::Binding> bindings =
+        recall::changing_bindings(random, setting.pairs, vocab_ - half, updates_, deletes_);
+    const std::vector<size_t> slots =
+        recall::weighted_distinct(random, setting.slot_weights, setting.pairs);
+    Example e;
+    clear_labels(e);
+    std::vector<size_t> last(keys.size());
+    for (const auto& [key, value] : bindings) {
+      e.tokens.push_back(keys[static_cast<size_t>(key)] + 1);
+      last[static_cast<size_t>(key)] = e.tokens.size();
+      e.tokens.push_back(value == recall::Binding::kDeleted ? deleted()
+                                                            : value + static_cast<int32_t>(half));
+    }
+    const size_t context = e.tokens.size();
+    e.tokens.resize(static_cast<size_t>(setting.length), kPadToken);
+    double later = 0;  // bindings and deletions after those that count
+    for (size_t i = 0; i < keys.size(); i++) {
+      const size_t query = context + 2 * slots[i];
+      e.tokens[query] = keys[i] + 1;
+      set_label(e, query, last[i]);
+      later += static_cast<double>((context - 1 - last[i]) / 2);
+    }
+    for (size_t i = context; i < e.tokens.size(); i++)
+      if (e.tokens[i] == kPadToken) e.tokens[i] = filler(random);
+    e.evidence = first_positions(context);
+    add_slices(setting, e);
+    e.slices["mean_later"] = later / static_cast<double>(keys.size());
+    return e;
+  }
+
   void add_slices(const Setting& setting, Example& e) const {
     const recall::Gaps gaps = recall::gaps_of(e);
     e.slices = {{"mean_gap", gaps.mean}, {"min_gap", gaps.least}, {"max_gap", gaps.most}};
@@ -109,6 +163,7 @@ class Mqar final : public recall::RecallTask {
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {
+    if (changes()) return changing_shortcuts(test);
     const auto context = [this](const Example& e, size_t) {
       std::vector<int32_t> values;
       for (size_t i = 0; i < static_cast<size_t>(pairs_of(e)); i++)
@@ -123,6 +178,50 @@ class Mqar final : public recall::RecallTask {
             {"likeliest pair", lookup_score(train, test, place, pair_of)}};
   }
 
+  // Values that the key at `position` was bound to, in order.
+  std::vector<int32_t> values_of(const Example& e, size_t position) const {
+    std::vector<int32_t> values;
+    for (size_t i = 0; i < e.evidence.size(); i += 2)
+      if (e.tokens[i] == e.tokens[position] && e.tokens[i + 1] < vocab_)
+        values.push_back(e.tokens[i + 1]);
+    return values;
+  }
+
+  // The best of a memory that holds everything bound to a key, but not in which order.
+  std::vector<Shortcut> changing_shortcuts(const std::vector<Example>& test) const {
+    const auto any = [](const Example& e, size_t) {
+      std::vector<int32_t> tokens;
+      for (size_t i = 0; i < e.evidence.size(); i += 2) tokens.push_back(e.tokens[i + 1]);
+      return tokens;
+    };
+    const auto first = [this](const Example& e, size_t p) { return values_of(e, p).front(); };
+    const auto commonest = [this](const Example& e, size_t p) {
+      const std::vector<int32_t> values = values_of(e, p);
+      return most_frequent_of(values);
+    };
+    const auto last = [this](const Example& e, size_t p) { return values_of(e, p).back(); };
+    std::vector<Shortcut> all = {{"random context value", recall::random_choice_score(test, any)}};
+    if (updates_ > 0) {
+      all.push_back({"first value of the key", recall::rule_score(test, first)});
+      all.push_back(
+          {"most frequent value of the key", recall::random_choice_score(test, commonest)});
+    }
+    if (deletes_ > 0)
+      all.push_back({"last value of the key, as if never deleted", recall::rule_score(test, last)});
+    return all;
+  }
+
+  // Those that stand most often in `values`.
+  static std::vector<int32_t> most_frequent_of(const std::vector<int32_t>& values) {
+    std::map<int32_t, int64_t> counts;
+    int64_t most = 0;
+    for (const int32_t value : values) most = std::max(most, ++counts[value]);
+    std::vector<int32_t> found;
+    for (const auto& [value, count] : counts)
+      if (count == most) found.push_back(value);
+    return found;
+  }
+
   int64_t pairs_of(const Example& e) const { return std::ssize(e.evidence) / (2 * passes_); }
 
   // The number of the pair whose value is the label of `position`.
@@ -134,16 +233,19 @@ class Mqar final : public recall::RecallTask {
 
   std::string do_draw(const Example& e) const override {
     std::string text = "pairs   ";
+    const auto shown = [this](int32_t token) {
+      return deletes_ > 0 && token == deleted() ? std::string("-") : fmt::format("{}", token);
+    };
     for (size_t i = 0; i < static_cast<size_t>(pairs_of(e)); i++)
-      text += fmt::format(" {}:{}", e.tokens[2 * i], e.tokens[2 * i + 1]);
+      text += fmt::format(" {}:{}", e.tokens[2 * i], shown(e.tokens[2 * i + 1]));
     text += "\nqueries ";
     for (size_t i = 0; i < e.target.size(); i++)
       if (e.target[i] != kIgnoredLabel)
-        text += fmt::format(" @{} {}:{}", i, e.tokens[i], e.target[i]);
+        text += fmt::format(" @{} {}:{}", i, e.tokens[i], shown(e.target[i]));
     return text + "\n";
   }
 
-  int64_t vocab_, passes_;
+  int64_t vocab_, passes_, updates_, deletes_;
   bool mixed_, random_non_queries_;
   std::vector<Setting> settings_;
   int64_t shares_ = 0;
@@ -179,12 +281,18 @@ TaskInfo mqar() {
           "mixture=zoology: an example is of one of the sizes (length, pairs) (64, 4), (128, 8),\n"
           "(256, 16), (256, 32) and (256, 64), those beyond the parameters length and pairs left\n"
           "out, drawn in the ratio 5:1:1:1:1; shorter ones are padded at the end.\n"
-          "Label: at a repeated key, its value's token; nothing else is scored. Causal.\n"
+          "updates=U, deletes=D: each key is bound 1 + U times, to another value than it has,\n"
+          "drawn uniformly from all others; D keys are deleted after their last binding, by the\n"
+          "key and a token of its own (the id after all others). The order of all this is "
+          "uniform.\n"
+          "Label: at a repeated key, the token of its last value, or that of a deletion; nothing\n"
+          "else is scored. Causal.\n"
           "Evidence: the positions of the pairs, all of which are asked for.\n"
           "Distance of a label: from the query back to its value's last listing; mean_gap, "
           "min_gap\n"
           "and max_gap are those of an example.\n"
-          "Slices: mean_gap, min_gap, max_gap; of a mixture also length and pairs.",
+          "Slices: mean_gap, min_gap, max_gap; of a mixture also length and pairs; with updates\n"
+          "or deletes mean_later, how many bindings and deletions follow the one that counts.",
       .params = {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
                  {"pairs", 8, "key-value pairs, each asked for once"},
                  {"length", 64, "sequence length, even and at least (2·passes + 2)·pairs", 4, 1e6},
@@ -193,6 +301,12 @@ TaskInfo mqar() {
                  {"mixture",
                   {"one", "zoology"},
                   "examples of one size; or of Based's training sizes up to length and pairs"},
+                 ParamSpec("updates", 0, "how often each key is bound again", 0, 1000)
+                     .when("mixture", "one")
+                     .later(),
+                 ParamSpec("deletes", 0, "keys that are deleted in the end", 0, 1e6)
+                     .when("mixture", "one")
+                     .later(),
                  {"random_non_queries", true,
                   "fill the rest with random tokens rather than with a blank"},
                  {"train_examples", 6400,
@@ -204,6 +318,12 @@ TaskInfo mqar() {
                   {"small",
                    "four pairs in 64 tokens, asked anywhere",
                    {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}},
+                  {"updates",
+                   "as small, but each key is bound twice more, and the last value counts",
+                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}, {"updates", 2}}},
+                  {"deletes",
+                   "as small, but half of the keys are deleted",
+                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}, {"deletes", 2}}},
                   figure(64, 4),
                   figure(128, 8),
                   figure(256, 16),

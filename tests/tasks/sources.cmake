@@ -15,6 +15,9 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/lra/image_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/listops_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/mqar_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/changing_mqar_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/compose_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/phonebook_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/pathfinder_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/retrieval_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sequences/translate_test.cc

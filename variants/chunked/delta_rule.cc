@@ -19,16 +19,20 @@ void add_delta_cost(const AttentionShape& s, Cost& cost) {
 }
 
 // Unit rows and the strength, from gate number `gate`, of one head and position.
-void set_delta(const StateRows& rows, int64_t head_dim, size_t gate, real factor) {
+void set_delta(const StateRows& rows, int64_t head_dim, size_t gate, real factor, real most) {
   if (rows.q) unit_row(factor, nullptr, head_dim, rows.q);
   unit_row(1, nullptr, head_dim, rows.k);
-  *rows.beta = 1 / (1 + std::exp(-*rows.gates[gate]));
+  *rows.beta = most / (1 + std::exp(-*rows.gates[gate]));
+}
+
+double beta_max_of(const Params& params) {
+  return params.values().contains("beta_max") ? params.number("beta_max") : 1;
 }
 
 }  // namespace
 
 DeltaRule::DeltaRule(const AttentionConfig& config, Decay decay, double least_rate)
-    : GatedAttention(config), decay_(decay) {
+    : GatedAttention(config), decay_(decay), beta_max_(beta_max_of(config.params)) {
   if (decay != Decay::none) a_log_ = weight("A_log", decay_rates(config, least_rate));
 }
 
@@ -43,12 +47,14 @@ Var DeltaRule::do_gated_forward(const Var& q, const Var& k, const Var& v,
                                 std::span<const Var> gates, const Mask& mask) const {
   const std::vector<int64_t>& lengths = mask.kv_lengths;
   const bool decays = decay_ != Decay::none;
+  Var strength = sigmoid(zero_padding(gates.back(), lengths));
+  if (beta_max_ != 1) strength = scale(strength, beta_max_);
   return chunked_attention({.q = unit_rows(q, tau(), {}),
                             .k = unit_rows(k, 1, lengths),
                             .v = v,
                             .log_decay = decays ? gates[0] : Var(),
                             .rule = decays ? LogDecay::of_steps(a_log_) : LogDecay{},
-                            .beta = sigmoid(zero_padding(gates.back(), lengths))},
+                            .beta = strength},
                            {.kv_lengths = lengths});
 }
 
@@ -60,29 +66,42 @@ Cost DeltaRule::do_cost(const AttentionShape& s) const {
 
 std::unique_ptr<Decoder> DeltaRule::do_decoder(const Shape& position, int64_t capacity) const {
   const int64_t dim = position[3], width = decay_width(dim);
-  const auto by = static_cast<real>(tau());
+  const auto by = static_cast<real>(tau()), most = static_cast<real>(beta_max_);
   if (width == 0)
-    return state_decoder(position, capacity,
-                         {.delta = true,
-                          .gate_widths = {1},
-                          .prepare = [dim, by](const StateRows& x) { set_delta(x, dim, 0, by); }});
+    return state_decoder(
+        position, capacity,
+        {.delta = true, .gate_widths = {1}, .prepare = [dim, by, most](const StateRows& x) {
+           set_delta(x, dim, 0, by, most);
+         }});
   return state_decoder(position, capacity,
                        {.delta = true,
                         .gate_widths = {width, 1},
-                        .prepare = [dim, width, by, a_log = a_log_](const StateRows& x) {
+                        .prepare = [dim, width, by, most, a_log = a_log_](const StateRows& x) {
                           set_decay(x, dim, width, LogDecay::of_steps(a_log));
-                          set_delta(x, dim, 1, by);
+                          set_delta(x, dim, 1, by, most);
                         }});
 }
 
 GateInput beta_gate() { return {.name = "beta", .help = "of the strength σ(beta) of a write"}; }
 
+ParamSpec beta_max_param() {
+  return ParamSpec("beta_max", 1.0, "strength of a write at most: β = beta_max·σ(beta)", 1.0, 2.0)
+      .later();
+}
+
+std::string beta_max_note() {
+  return "With beta_max=2 the state can change its sign under a key, as tracking a state needs "
+         "(arXiv:2411.12537, and fla's allow_neg_eigval); the paper's is 1.";
+}
+
 oracle::Array delta_reference(const ReferenceInputs& x) {
   const std::vector<int64_t>& lengths = x.mask.kv_lengths;
   const oracle::Array log_decay =
       x.gates.size() > 1 ? log_decay_reference(x, x.gates[0]) : oracle::Array();
-  const oracle::Array strength = oracle::of_gates(
-      x.gates.back(), lengths, [](int64_t, double gate) { return 1 / (1 + std::exp(-gate)); });
+  const double most = beta_max_of(x.params());
+  const oracle::Array strength =
+      oracle::of_gates(x.gates.back(), lengths,
+                       [most](int64_t, double gate) { return most / (1 + std::exp(-gate)); });
   return oracle::delta_attention(oracle::unit_rows(x.q, 1e-6), oracle::unit_rows(x.k, 1e-6), x.v,
                                  log_decay, strength, 1 / std::sqrt(static_cast<double>(x.q.dim)),
                                  lengths, x.rows);

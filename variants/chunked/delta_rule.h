@@ -12,8 +12,8 @@
 namespace attn {
 
 // S̄ = a_t·S_{t-1}, S_t = S̄ + β_t·k_tᵀ·(v_t - k_t·S̄), o_t = q_t·S_t/√d, with rows of q and k of
-// length 1, a = exp(-exp(A_log)·softplus(dt)) and β = σ(beta). The gates are dt, unless `decay` is
-// none, and beta.
+// length 1, a = exp(-exp(A_log)·softplus(dt)) and β = beta_max·σ(beta), where beta_max is 1 unless
+// the variant has a parameter of that name. The gates are dt, unless `decay` is none, and beta.
 class DeltaRule final : public GatedAttention {
  public:
   // decay: none, step or channel; least_rate: see decay_rates().
@@ -28,11 +28,16 @@ class DeltaRule final : public GatedAttention {
   int64_t decay_width(int64_t head_dim) const;  // of dt; 0: none
 
   Decay decay_;
+  double beta_max_;
   Var a_log_;  // [heads]; undefined without decay
 };
 
 // The gate "beta" of each head and position.
 GateInput beta_gate();
+// The largest strength of a write. Above 1 a step can turn what a key holds around: I − β·kᵀ·k has
+// the eigenvalue 1 − β. Grazzi et al. 2024, arXiv:2411.12537, section 4.
+ParamSpec beta_max_param();
+std::string beta_max_note();
 // The outputs in double.
 oracle::Array delta_reference(const ReferenceInputs& x);
 // What `info` says of all of them, and `more` of one.

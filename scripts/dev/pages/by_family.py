@@ -113,13 +113,26 @@ class Order:
     below: tuple[str, ...]
 
 
+LAYER = "[block=paper]"
+MIXERS = ("mamba", "mamba2", "gla", "retention", "deltanet", "gated_deltanet", "rwkv6", "hyena")
+
+
 def _behind(names: tuple[str, ...]) -> tuple[str, ...]:
     """The same mixers behind a layer with a short convolution."""
     return tuple(f"conv+{name}" for name in names)
 
 
+def _in_layers(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same mixers in the layers of their papers."""
+    return tuple(name + LAYER for name in names)
+
+
 ORDERS = (
     Order("delta rules above gates alone on recall", "arXiv:2406.06484, arXiv:2412.06464", "mqar", _behind(DELTA), _behind(GATES)),
+    Order("delta rules above gates alone on recall, in the layers of their papers", "arXiv:2406.06484, arXiv:2412.06464", "mqar",
+          _in_layers(DELTA), _in_layers(GATES)),
+    Order("what stands around it in its paper makes a recurrence recall", "arXiv:2312.00752, arXiv:2405.21060, arXiv:2406.06484", "mqar",
+          _in_layers(MIXERS), MIXERS),
     Order("what reads its input to choose above what does not, on selective copying", "arXiv:2312.00752, table 1", "selective_copy",
           ("mamba", "mamba2", "gla"), ("s4d", "lru", "long_conv")),
     Order("exact attention above states of constant size on recall", "arXiv:2312.04927", "mqar", ("full",), (*GATES, *DELTA, "linear", "mamba")),
@@ -140,7 +153,7 @@ def table(path: Path) -> str:
     keys = dict.fromkeys((s.variant, s.params) for s in styles.series(every))
     found: dict[str, list[tuple[str, ...]]] = {}
     for key in keys:
-        own = tuple(_entry([c for c in g.cells if (c.variant, c.params) == key]) for g in groups)
+        own = tuple(entry([c for c in g.cells if (c.variant, c.params) == key]) for g in groups)
         found.setdefault(styles.kind(key[0]), []).append((_told_by(*key, every), *own))
     lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
     shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
@@ -185,7 +198,7 @@ def _told_by(variant: str, params: Params, every: list[Cell]) -> str:
     return ", ".join([f"`{spec_among(variant, without_settings(params), plain)}`", *settings])
 
 
-def _entry(cells: list[Cell]) -> str:
+def entry(cells: list[Cell]) -> str:
     found = score(tuple(cells))
     if found is None:
         return "—"
@@ -200,7 +213,7 @@ def _scores(group: TaskGroup, names: tuple[str, ...]) -> dict[str, Score]:
     keys = dict.fromkeys((c.variant, c.params) for c in group.cells)
     scores = {}
     for name in names:
-        own = [key for key in keys if _name(key[0]) == name]
+        own = [key for key in keys if _name(*key) == name]
         for key in own:
             found = score(tuple(c for c in group.cells if (c.variant, c.params) == key))
             if found and not found.is_unfinished:
@@ -208,9 +221,10 @@ def _scores(group: TaskGroup, names: tuple[str, ...]) -> dict[str, Score]:
     return scores
 
 
-def _name(variant: str) -> str:
-    """Without parameters: conv+gla of conv[kernel=4]+gla."""
-    return "+".join(part.partition("[")[0] for part in variant.split("+"))
+def _name(variant: str, params: Params) -> str:
+    """Without parameters but that of the paper's layer: conv+gla of conv[kernel=4]+gla, gla[block=paper]."""
+    plain = "+".join(part.partition("[")[0] for part in variant.split("+"))
+    return plain + (LAYER if dict(params).get("block") == "paper" else "")
 
 
 def _told(scores: dict[str, Score]) -> str:

@@ -14,6 +14,7 @@
 #include "harness/tables/tuned.h"
 #include "tests/harness/plan/planned.h"
 #include "tests/harness/run/fake_cell.h"
+#include "tests/said.h"
 
 namespace attn::halving_test {
 namespace {

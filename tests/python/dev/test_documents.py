@@ -14,7 +14,7 @@ from attnbench.plots.layout.page import noted
 from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
-from dev.pages import by_family, captured, catalog, documents, passes
+from dev.pages import by_block, by_family, captured, catalog, documents, passes
 
 from ..faults import BUILT
 
@@ -136,7 +136,8 @@ def trained(scores):
     for name, tests in scores.items():
         for seed, test in enumerate(tests):
             one = json.loads(json.dumps(cell))
-            one.update(variant={"name": name, "params": {}}, cell=f"{len(made):016x}")
+            plain, _, layer = name.partition("[block=paper")
+            one.update(variant={"name": plain, "params": {"block": "paper"} if layer else {}}, cell=f"{len(made):016x}")
             one["axes"]["seed"] = seed
             one["metrics"]["test"] = test
             made.append(one)
@@ -176,6 +177,25 @@ class ScoresByFamily(unittest.TestCase):
         delta = next(line for line in told if line.startswith("| delta rules"))
         self.assertIn("`conv+kda` 0.41 | `conv+gla` 0.60, `conv+mamba2` 0.60 | 1 of 4 | 1 | 2 |", delta)
         self.assertFalse(any("parity" in line for line in told))
+
+    def test_a_layer_is_another_side_than_its_mixer(self):
+        told = self.printed(by_family.orders, {
+            "gla[block=paper]": [0.9, 0.901], "mamba2[block=paper]": [0.5, 0.501], "gla": [0.6, 0.601], "full": [1.0],
+        })  # fmt: skip
+        around = next(line for line in told if line.startswith("| what stands around it"))
+        self.assertIn("| `gla[block=paper]` 0.90, `mamba2[block=paper]` 0.50 | `gla` 0.60 | 1 of 2 | 1 | 0 |", around)
+        exact = next(line for line in told if line.startswith("| exact attention"))
+        self.assertNotIn("block=paper", exact)
+
+    def test_a_layer_stands_beside_its_mixer(self):
+        told = self.printed(by_block.table, {"full": [1.0], "gla": [0.25, 0.75], "gla[block=paper]": [0.5, 0.5], "hyena": [0.5]})
+        heads = [word.strip() for word in told[0].strip("|").split("|")]
+        self.assertEqual(heads, ["variant", "`mqar`: mixer", "layer", "parameters: mixer", "layer"])
+        lines = {line.split("|")[1].strip(): [word.strip()[:4] for word in line.split("|")[2:4]] for line in told[2:]}
+        self.assertEqual(lines["`gla`"], ["0.50", "0.50"])
+        self.assertEqual(lines["`hyena`"], ["0.50", "—"])
+        self.assertEqual(lines["`full`"], ["1.00", "—"])
+        self.assertIn("best shortcut", lines)
 
     def test_a_score_at_the_shortcut_confirms_no_order(self):
         shortcut = json.loads(trained({"full": [0.1]}).splitlines()[1])["metrics"]["shortcuts"]

@@ -19,10 +19,10 @@ using stepwise::Array;
 using stepwise::build;
 using stepwise::Index;
 
-// S_t = (I - β·k̂ᵀ·k̂)·diag(a)·S_{t-1} + β·k̂ᵀ·v, with the matrix written out. `rates`: e^A_log of
-// each head; empty: no decay, and gate 0 is β.
+// S_t = (I - β·k̂ᵀ·k̂)·diag(a)·S_{t-1} + β·k̂ᵀ·v, with the matrix written out and β = most·σ.
+// `rates`: e^A_log of each head; empty: no decay, and gate 0 is β.
 Array twin(const std::vector<Array>& x, const std::vector<double>& rates,
-           const std::vector<int64_t>& lengths) {
+           const std::vector<int64_t>& lengths, double most = 1) {
   const Array &q = x[0], &k = x[1], &v = x[2], &beta = x.back();
   const Index d = q.dim;
   Array out(q.batch, q.heads, q.len, v.dim);
@@ -37,7 +37,7 @@ Array twin(const std::vector<Array>& x, const std::vector<double>& rates,
       const Index valid = lengths.empty() ? k.len : lengths[static_cast<size_t>(b)];
       for (Index t = 0; t < q.len; ++t) {
         if (t < valid) {
-          const double strength = 1 / (1 + std::exp(-beta.at(b, h, t, 0)));
+          const double strength = most / (1 + std::exp(-beta.at(b, h, t, 0)));
           Array next(1, 1, d, v.dim);
           for (Index r = 0; r < d; ++r)
             for (Index j = 0; j < v.dim; ++j) {
@@ -72,10 +72,14 @@ std::vector<int64_t> widths_of(const Attention& variant) {
 }
 
 TEST(DeltaRule, EqualsItsEquations) {
-  for (const char* name : {"deltanet", "gated_deltanet", "kda"})
+  const std::vector<std::pair<const char*, double>> all = {
+      {"deltanet", 1}, {"gated_deltanet", 1}, {"kda", 1}, {"deltanet", 2}, {"gated_deltanet", 1.7}};
+  for (const auto& [name, most] : all)
     for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {19, 8}}) {
       SCOPED_TRACE(name);
-      const auto variant = build(name, 2, 5, 19);
+      std::map<std::string, ParamValue> given;
+      if (most != 1) given.emplace("beta_max", most);
+      const auto variant = build(name, 2, 5, 19, given);
       std::vector<double> rates;
       for (const auto& weight : variant->weights())
         for (const real a_log : weight.value.value().values())
@@ -83,12 +87,12 @@ TEST(DeltaRule, EqualsItsEquations) {
       const stepwise::Drawn x({2, 2, 19, 5}, widths_of(*variant), lengths);
       const Var out = answer(*variant, x, lengths);
       std::vector<Array> arrays = bridge::arrays_of(x.all);
-      EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, rates, lengths).x),
+      EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, rates, lengths, most).x),
                 100 * kEpsilon);
       const Tensor seed = bridge::normal(out.shape(), "seed");
       out.backward(seed);
       bridge::expect_gradients(x.all, x.grads(), seed, [&](const std::vector<Array>& moved) {
-        return twin(moved, rates, lengths);
+        return twin(moved, rates, lengths, most);
       });
     }
 }
@@ -131,6 +135,24 @@ TEST(DeltaRule, AWriteReplacesWhatTheKeyHeld) {
   x.all[3].fill(-200);
   const Tensor nothing = answer(*deltanet, x).value();
   for (const real number : nothing.values()) EXPECT_NEAR(number, 0, 1e-30);
+}
+
+// What a key holds turns its sign where β = 2 and nothing new is written.
+TEST(DeltaRule, AWriteOfStrengthTwoTurnsTheSign) {
+  for (const char* name : {"deltanet", "gated_deltanet"}) {
+    const auto variant = build(name, 1, 4, 2, {{"beta_max", 2.0}});
+    for (const auto& weight : variant->weights())
+      weight.value.set_value(Tensor::full({1}, -200));  // e^-200 rounds to no decay
+    const bool decays = variant->gates().size() > 1;
+    stepwise::Drawn x({1, 1, 2, 4}, decays ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{1},
+                      {});
+    for (const int i : {0, 1}) x.all[static_cast<size_t>(i)].fill(1);
+    for (int64_t c = 0; c < 4; ++c) x.all[2].data()[4 + c] = 0;
+    x.all.back().data()[0] = 0;  // β = 1
+    x.all.back().data()[1] = 100;
+    const Tensor out = answer(*variant, x).value();
+    for (int64_t c = 0; c < 4; ++c) EXPECT_NEAR(out[4 + c], -out[c], 1e-5) << name;
+  }
 }
 
 TEST(DeltaRule, KeepsAConstantState) {

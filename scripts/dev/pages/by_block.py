@@ -1,0 +1,53 @@
+"""Markdown: test scores of mixers alone beside those of their papers' layers, of the settings chosen on validation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnbench.plots.rows.learned import published
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.scores import TaskGroup, short_titles, task_groups
+from attnbench.plots.rows.style import Styles
+from attnbench.plots.rows.units import markdown
+
+from .by_family import entry
+
+BLOCK = "block"
+PAPER = "paper"
+
+
+def is_layer(cell: Cell) -> bool:
+    return dict(cell.params).get(BLOCK) == PAPER
+
+
+def table(path: Path) -> str:
+    """A line a variant; of each task the score of the mixer alone and of the paper's layer, and in the end the
+    numbers that the two models learn. The mixer of exact attention has no other layer."""
+    rows = published(read_rows([path]), without_control=False)
+    groups = task_groups(rows.of("accuracy"))
+    names = dict.fromkeys(s.variant for s in Styles(rows).series([c for g in groups for c in g.cells]))
+    heads = ["variant"]
+    for title in short_titles(groups):
+        heads += [f"`{title}`: mixer", "layer"]
+    lines = []
+    for name in names:
+        line = [f"`{name}`"]
+        for group in groups:
+            line += [entry(_of(group, name, layer)) or "—" for layer in (False, True)]
+        lines.append([*line, *(_parameters(groups, name, layer) for layer in (False, True))])
+    shortcuts = []
+    for group in groups:
+        best = group.best_shortcut()
+        shortcuts += [f"{best[1]:.2f}" if best else "—", ""]
+    left_out = f"\n\nLeft out, for the control has not learned them: {'; '.join(rows.left_out)}." if rows.left_out else ""
+    return markdown([*heads, "parameters: mixer", "layer"], [*lines, ["best shortcut", *shortcuts, "", ""]]) + left_out
+
+
+def _of(group: TaskGroup, variant: str, layer: bool) -> list[Cell]:
+    return [cell for cell in group.cells if cell.variant == variant and is_layer(cell) == layer]
+
+
+def _parameters(groups: list[TaskGroup], variant: str, layer: bool) -> str:
+    """Of the model on the first task that has it: other tasks differ in their tokens alone."""
+    found = next((int(cell.metric("parameters") or 0) for group in groups for cell in _of(group, variant, layer)), 0)
+    return f"{found:,}" if found else "—"
