@@ -73,7 +73,7 @@ HEAD = """# What holds and what does not
 
 What [the published results measured again](reproductions.md) come to. `scripts/reproduce report` writes this page from the rows; nothing on it is
 written by hand. Figures in brackets are 95 % intervals. The top of [that page](reproductions.md) tells when a finding holds, fails or is unclear, and
-how the outcome of an entry follows. *(of the machine)*: another machine may find otherwise, such as which of two programs is faster.
+how the outcome of an entry follows, and what the marks behind one say. *(of the machine)*: another machine may find otherwise, such as which of two programs is faster.
 """
 WORDS = {"speed": "time", "memory": "memory"}
 Line = Sequence[str]
@@ -111,7 +111,7 @@ class _Page:
         lines = []
         for outcome in (*Outcome, None):
             ids = [
-                self._entry(one.entry)
+                self._entry(one.entry) + one.marks
                 for one in self.found.values()
                 if (one.verdict.outcome if one.verdict else None) is outcome
             ]

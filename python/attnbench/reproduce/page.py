@@ -7,9 +7,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnbench.plots.layout.caption import provenance
+from attnbench.plots.layout.caption import disturbed, provenance
 from attnbench.plots.layout.page import Picture, save
 from attnbench.plots.rows.read import Rows
+from attnbench.plots.rows.settings import MEANINGS, marks_of
 from attnbench.plots.rows.units import bytes_text, markdown, seconds_text
 
 from .chart import drawn
@@ -42,6 +43,10 @@ come out otherwise on another machine. The outcome follows:
 - **undecided**: a finding is unclear, or a figure is missing.
 - **hardware**: what fails depends on the machine (which of two programs is faster), and everything else holds.
 - **agrees**: every finding holds. A claim that needs all of its findings is confirmed by chance in at most 2.5 % of runs.
+
+An outcome carries the marks of the rows behind it; rows that are measured again lose them. """ + "; ".join(
+    f"`{mark}`: {told}" for mark, told in MEANINGS.items()
+) + """.
 """
 
 
@@ -50,7 +55,19 @@ class Judged:
     entry: Entry
     verdict: Verdict | None  # None: not measured
     picture: Picture | None
-    measured: Rows | None  # run lines, for the words of where it was measured
+    measured: Rows | None  # run lines, for the words of where it was measured, and cells
+
+    @property
+    def outcome(self) -> str:
+        """With the marks of its rows: `agrees *`."""
+        if self.verdict is None or self.measured is None:
+            return "not measured yet"
+        return f"{self.verdict.outcome.value}{self.marks}"
+
+    @property
+    def marks(self) -> str:
+        marks = marks_of(self.measured.cells) if self.measured else ""
+        return f" `{marks}`" if marks else ""
 
 
 def judge_all(product: Product, folder: Path = FOLDER) -> list[Judged]:
@@ -94,9 +111,7 @@ def text_of(found: list[Judged], folder: Path = FOLDER, page: Path = PAGE) -> st
 def _summary(found: list[Judged]) -> str:
     lines = []
     for one in found:
-        outcome = one.verdict.outcome.value if one.verdict else "not measured yet"
-        place = anchor(one.entry)
-        lines.append([f"[{one.entry.id}](#{place})", one.entry.title, outcome])
+        lines.append([f"[{one.entry.id}](#{anchor(one.entry)})", one.entry.title, one.outcome])
     return markdown(["", "published result", "outcome"], lines) + "\n"
 
 
@@ -121,7 +136,8 @@ def _section(one: Judged, folder: str) -> str:
         idle = " on an idle machine" if entry.idle else ""
         parts.append(f"Not measured yet: `scripts/reproduce run {entry.id}`{idle}, {_minutes(entry)}.")
         return "\n\n".join(parts) + "\n"
-    parts.append(f"**Outcome: {verdict.outcome.value}.** {verdict.why}")
+    noise = disturbed(one.measured.cells).replace("shown here", "behind it")
+    parts.append(" ".join(filter(None, (f"**Outcome: {one.outcome}.** {verdict.why}", noise))))
     if verdict.findings:
         parts.append(_table(verdict.findings))
     if one.picture:

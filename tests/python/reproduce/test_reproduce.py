@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from dataclasses import replace
 from unittest.mock import patch
 
 from scipy.stats import binomtest
@@ -283,6 +284,11 @@ class Measuring(InFolder):
         text = page.text_of([found], self.folder, self.folder / "page.md")
         for expected in ("| [R99](#r99-a-title) | a title | agrees |", "**Outcome: agrees.** It is a number.",
                          "KiB | ≥ 1 B | 2 | holds |", "(./R99/R99.png)", "**R98, another**: no time", "attnbench"):  # fmt: skip
+            self.assertIn(expected, text)
+        disturbed = replace(found.measured.cells[0], measure="speed", noisy=("steal",), verified={"by": "reference"})
+        marked = replace(found, measured=replace(found.measured, cells=[disturbed]))
+        text = page.text_of([marked], self.folder, self.folder / "page.md")
+        for expected in ("| a title | agrees `*` |", "**Outcome: agrees `*`.** It is a number. 1 of the 1 times behind it was measured"):
             self.assertIn(expected, text)
         shutil.rmtree(self.folder / "rows")
         waiting = page.judge(entry, self.folder / "rows", Product())
