@@ -36,6 +36,7 @@ double bar_of(const AccuracyMetrics& metrics) {
   double best = metrics.chance;
   if (const auto* const shortcut = best_shortcut(metrics, error))
     best = error ? std::min(best, shortcut->second) : std::max(best, shortcut->second);
+  if (metrics.metric == "bits_per_token") return best;
   const double perfect = error ? 0 : 1;
   return best + kBarShare * (perfect - best);
 }
