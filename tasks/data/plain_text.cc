@@ -24,7 +24,7 @@ constexpr int64_t kParts = 100, kDocuments = 10;
 constexpr int64_t kStep = 16, kRun = kSharedRun - kStep + 1;
 constexpr uint64_t kBase = 0x9e3779b97f4a7c15ULL;  // odd, so that no byte's weight vanishes
 
-struct Part {  // of the text
+struct Stretch {  // of the text
   int64_t begin = 0, end = 0;
 };
 
@@ -58,7 +58,7 @@ class PlainText final : public Source {
       for (size_t number = 0; number < documents_.size(); number++) {
         if (split_of_document(static_cast<int64_t>(number)) != split) continue;
         add_examples(documents_[number], split, seen);
-        each_run(text_of_part(documents_[number]), [&](int64_t place, uint64_t hash) {
+        each_run(text_of_stretch(documents_[number]), [&](int64_t place, uint64_t hash) {
           if (place % kStep == 0) own.push_back(hash);
         });
       }
@@ -81,10 +81,10 @@ class PlainText final : public Source {
     return std::ssize(examples_[static_cast<size_t>(split)]);
   }
   Example example(Split split, int64_t index) const override {
-    const Part part = examples_[static_cast<size_t>(split)].at(static_cast<size_t>(index));
+    const Stretch part = examples_[static_cast<size_t>(split)].at(static_cast<size_t>(index));
     Example e;
-    e.tokens = byte_tokens(text_of_part({part.begin, part.end - 1}));
-    for (const char c : text_of_part({part.begin + 1, part.end}))
+    e.tokens = byte_tokens(text_of_stretch({part.begin, part.end - 1}));
+    for (const char c : text_of_stretch({part.begin + 1, part.end}))
       e.target.push_back(static_cast<unsigned char>(c));
     e.distances = first_positions(e.target.size());
     e.target.resize(static_cast<size_t>(length_), kIgnoredLabel);
@@ -95,7 +95,7 @@ class PlainText final : public Source {
   int64_t duplicates() const override { return duplicates_; }
 
  private:
-  std::string_view text_of_part(Part part) const {
+  std::string_view text_of_stretch(Stretch part) const {
     return std::string_view(text_).substr(static_cast<size_t>(part.begin),
                                           static_cast<size_t>(part.end - part.begin));
   }
@@ -132,12 +132,12 @@ class PlainText final : public Source {
     contents_.add(std::string_view(text_).substr(text_.size() - static_cast<size_t>(file.size())));
   }
 
-  void add_examples(Part document, Split split, const std::vector<uint64_t>& seen) {
+  void add_examples(Stretch document, Split split, const std::vector<uint64_t>& seen) {
     for (int64_t begin = document.begin; begin + kSharedRun < document.end; begin += length_) {
-      const Part part = {begin, std::min(begin + length_ + 1, document.end)};
+      const Stretch part = {begin, std::min(begin + length_ + 1, document.end)};
       bool shared = false;
       if (!seen.empty())
-        each_run(text_of_part(part), [&](int64_t, uint64_t hash) {
+        each_run(text_of_stretch(part), [&](int64_t, uint64_t hash) {
           shared = shared || std::binary_search(seen.begin(), seen.end(), hash);
         });
       if (shared)
@@ -149,8 +149,8 @@ class PlainText final : public Source {
 
   int64_t length_;
   std::string text_;
-  std::vector<Part> documents_;
-  std::array<std::vector<Part>, 3> examples_;
+  std::vector<Stretch> documents_;
+  std::array<std::vector<Stretch>, 3> examples_;
   int64_t duplicates_ = 0;
   Digest contents_;
 };

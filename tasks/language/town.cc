@@ -11,7 +11,7 @@
 namespace attn::language {
 namespace {
 
-constexpr std::string_view kConsonants = "bdfgklmnprstvz", kVowels = "aeiou";
+constexpr std::string_view kTownConsonants = "bdfgklmnprstvz", kTownVowels = "aeiou";
 constexpr std::array<std::string_view, 12> kTrades = {"baker",  "smith",  "potter", "weaver",
                                                       "miller", "tailor", "hunter", "carter",
                                                       "fisher", "mason",  "cooper", "singer"};
@@ -34,8 +34,8 @@ std::string_view one_of(const std::array<std::string_view, count>& words, Rng& r
 std::string syllables(int64_t count, Rng& random) {
   std::string word;
   for (int64_t i = 0; i < count; i++) {
-    word += kConsonants[random.below(kConsonants.size())];
-    word += kVowels[random.below(kVowels.size())];
+    word += kTownConsonants[random.below(kTownConsonants.size())];
+    word += kTownVowels[random.below(kTownVowels.size())];
   }
   return word;
 }

@@ -57,14 +57,16 @@ TEST(RegularLanguage, AReaderWhoKnowsTheAutomatonExpectsTheSliceEntropy) {
     ASSERT_EQ(e.slices.at("states"), static_cast<double>(automaton.edges.size()));
     ASSERT_EQ(e.slices.at("symbols"), static_cast<double>(automaton.symbols));
     Strings strings(automaton, sizes.longest, separator);
-    double own = 0;
+    double own = 0, mean = 0;
     for (size_t at = 0; at < e.tokens.size(); at++) {
       strings.read(e.tokens[at]);
       const double p = strings.probability(e.target[at] + 1);
       ASSERT_GT(p, 0) << "example " << i << ", position " << at;
       own -= std::log2(p) / static_cast<double>(e.tokens.size());
+      mean += strings.entropy() / static_cast<double>(e.tokens.size());
     }
     const double entropy = e.slices.at("entropy");
+    ASSERT_NEAR(entropy, mean, 1e-9) << "of the labels, each behind the token of its position";
     bits += own / kExamples;
     expected += entropy / kExamples;
     squares += (own - entropy) * (own - entropy) / kExamples;
