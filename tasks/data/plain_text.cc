@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/base/io_error.h"
+#include "core/base/rng.h"
 #include "tasks/data/bytes.h"
 #include "tasks/data/files.h"
 
@@ -62,6 +62,7 @@ class PlainText final : public Source {
           if (place % kStep == 0) own.push_back(hash);
         });
       }
+      shuffle(examples_[static_cast<size_t>(split)]);
       seen.insert(seen.end(), own.begin(), own.end());
       std::sort(seen.begin(), seen.end());
       seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
@@ -95,6 +96,13 @@ class PlainText final : public Source {
   int64_t duplicates() const override { return duplicates_; }
 
  private:
+  // So that the first ones are a fair part of all: a book's chapters differ.
+  static void shuffle(std::vector<Stretch>& all) {
+    Rng random = rng(0, "plain text");
+    for (int64_t i = std::ssize(all) - 1; i > 0; i--)
+      std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(random.between(0, i))]);
+  }
+
   std::string_view text_of_stretch(Stretch part) const {
     return std::string_view(text_).substr(static_cast<size_t>(part.begin),
                                           static_cast<size_t>(part.end - part.begin));

@@ -20,9 +20,9 @@ inline constexpr int64_t kSharedRun = 64;
 // (byte + 1), and its label is the next byte. An example of less than kSharedRun + 1 bytes is left
 // out; so is one of validation or test that shares a run of kSharedRun bytes with an earlier split,
 // whichever of its examples that one keeps. Every such run is found; some of 49 to 63 bytes are,
-// too, because training is remembered by every sixteenth run of 49. Holds the text, at most 1 GiB,
-// and half as many bytes while it is read. Error, which names `path`: nothing there, no split
-// empty.
+// too, because training is remembered by every sixteenth run of 49. The order of examples is
+// shuffled, the same each time. Holds the text, at most 1 GiB, and half as many bytes while it is
+// read. Error, which names `path`: nothing there, or an empty split.
 std::unique_ptr<Source> plain_text(const std::string& path, int64_t length);
 
 }  // namespace attn::data

@@ -82,6 +82,7 @@ TaskInfo lm() {
           "`length`+1 bytes of a document, from where the labels of the one before end; with less\n"
           "than 65 bytes it is left out. So is an example of validation or test that has 64 bytes\n"
           "in a row with an earlier split in common: what was learned by heart is not scored.\n"
+          "The examples of a split are in an order of their own, the same each time.\n"
           "A text to begin with: scripts/setup bible-kjv; bible gen1:1-rev22:21 > kjv.txt (4.3 "
           "MB,\n"
           "in the public domain).\n"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <utility>
 
 #include "core/base/rng.h"
 #include "tasks/data/bytes.h"
@@ -28,6 +28,25 @@ std::string whole(const Example& e) {
   return text_of(e.tokens) + static_cast<char>(e.target[size - 1]);
 }
 
+// All the texts of a split, sorted; and the example of one of them.
+std::vector<std::string> texts(const Source& source, Split split) {
+  std::vector<std::string> all;
+  for (int64_t i = 0; i < source.count(split); i++) all.push_back(whole(source.example(split, i)));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+Example with_text(const Source& source, Split split, const std::string& text) {
+  for (int64_t i = 0; i < source.count(split); i++)
+    if (Example e = source.example(split, i); whole(e) == text) return e;
+  return {};
+}
+
+// Windows of one document.
+void add_windows(const std::string& document, size_t length, std::vector<std::string>& all) {
+  for (size_t at = 0; at < document.size(); at += length)
+    all.push_back(document.substr(at, length + 1));
+}
+
 // Of a file of 100 parts of 1000 bytes and 7 more at the end.
 TEST(PlainText, AFileIsAHundredDocumentsCutIntoWindows) {
   const Folder folder;
@@ -38,11 +57,19 @@ TEST(PlainText, AFileIsAHundredDocumentsCutIntoWindows) {
   EXPECT_EQ(source->count(Split::validation), 10 * 4);
   EXPECT_EQ(source->count(Split::test), 10 * 4);
   EXPECT_EQ(source->duplicates(), 0);
-  EXPECT_EQ(whole(source->example(Split::validation, 0)), text.substr(8000, 301));
-  EXPECT_EQ(whole(source->example(Split::test, 4)), text.substr(19'000, 301)) << "the 20th";
-  EXPECT_EQ(whole(source->example(Split::test, 3)), text.substr(9900, 100)) << "what is left of it";
-  EXPECT_EQ(whole(source->example(Split::test, 39)), text.substr(99'900)) << "with the remainder";
-  const Example e = source->example(Split::test, 3);
+  std::vector<std::string> validation, test;
+  for (size_t part = 8; part < 100; part += 10) {
+    add_windows(text.substr(part * 1000, 1000), 300, validation);
+    add_windows(text.substr(part * 1000 + 1000, part == 98 ? 1007 : 1000), 300, test);
+  }
+  std::sort(validation.begin(), validation.end());
+  std::sort(test.begin(), test.end());
+  EXPECT_EQ(texts(*source, Split::validation), validation);
+  EXPECT_EQ(texts(*source, Split::test), test) << "the last with the remainder";
+  EXPECT_NE(whole(source->example(Split::test, 0)) + whole(source->example(Split::test, 1)),
+            text.substr(9000, 301) + text.substr(9300, 301))
+      << "in an order of their own";
+  const Example e = with_text(*source, Split::test, text.substr(9900, 100));
   ASSERT_EQ(e.target.size(), 300u);
   for (size_t i = 0; i < e.target.size(); i++) {
     ASSERT_EQ(e.target[i], i < 99 ? static_cast<unsigned char>(text[9901 + i]) : kIgnoredLabel);
@@ -59,8 +86,12 @@ TEST(PlainText, OfAFolderEachFileIsADocumentInTheOrderOfNames) {
   folder.write("part3", "too short to count");
   const auto source = plain_text(folder.path(), 128);
   EXPECT_EQ(source->count(Split::train), 7 * 2);
-  EXPECT_EQ(whole(source->example(Split::validation, 0)), noise(200, 8).substr(0, 129));
-  EXPECT_EQ(whole(source->example(Split::test, 1)), noise(200, 9).substr(128));
+  for (const auto& [split, number] : {std::pair(Split::validation, 8), std::pair(Split::test, 9)}) {
+    std::vector<std::string> expected;
+    add_windows(noise(200, static_cast<uint64_t>(number)), 128, expected);
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(texts(*source, split), expected);
+  }
 }
 
 // Every run of 64 bytes, wherever it begins; one of 48 bytes is none.

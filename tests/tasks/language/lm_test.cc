@@ -124,8 +124,8 @@ TEST(Lm, WhatIsReadIsOfTheTaskAndStandsInItsDatasheet) {
   const auto task = find_task("lm").build({{"data", folder.path() + "/text"}});
   EXPECT_EQ(task->shape().length, 512) << "the defaults, not those of standard";
   const Example e = task->example(0, Split::train, 0);
-  EXPECT_EQ(data::text_of(e.tokens), text.substr(0, e.tokens.size()));
-  EXPECT_EQ(task->draw(e), text.substr(0, e.tokens.size()) + "\n");
+  EXPECT_TRUE(says(text, data::text_of(e.tokens)));
+  EXPECT_EQ(task->draw(e), data::text_of(e.tokens) + "\n");
   EXPECT_TRUE(says(fault_of([&] {
                      find_task("lm").build({{"data", folder.path() + "/none"}});
                    }),
