@@ -90,7 +90,7 @@ struct DecodingFigures {  // greedy decoding from states, against recomputing ea
 };
 
 struct AccuracyMetrics {
-  std::string metric;  // accuracy, exact_match or mean_squared_error
+  std::string metric;  // accuracy, exact_match, mean_squared_error or bits_per_token
   double test = 0;
   std::optional<double> test_stderr;
   std::vector<DistanceScore> by_distance;

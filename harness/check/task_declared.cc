@@ -12,11 +12,12 @@ namespace {
 
 auto fields(const TaskShape& s) {
   return std::tuple(s.length, s.vocab, s.classes, s.per_token, s.causal, s.pairs, s.channels,
-                    s.outputs, s.real, s.edges, s.compressed);
+                    s.outputs, s.real, s.edges, s.compressed, s.bits);
 }
 
 const char* metric_of(const TaskShape& shape) {
   if (shape.real) return "mean_squared_error";
+  if (shape.bits) return "bits_per_token";
   return shape.outputs > 0 ? "exact_match" : "accuracy";
 }
 
@@ -60,6 +61,8 @@ void check_shape(const TaskSubject& subject, Verdict& verdict) {
   if (kinds > 1)
     verdict.require(false, "a label per position, an output sequence, a number: one of them");
   if (s.compressed && !s.per_token) verdict.require(false, "compressed needs a label per position");
+  if (s.bits && (!s.per_token || s.compressed || s.edges))
+    verdict.require(false, "bits need a label per position, read from that position, and no edges");
   if (s.pairs && (kinds > 0 || s.edges))
     verdict.require(false, "two documents have one label and no edges");
 }

@@ -1,6 +1,6 @@
 // Checks of the labels and scores of a task: labels vary, chance is at most the share of the most
-// frequent label (or is the error of the best constant), and shortcuts are valid scores, which
-// solve controls alone. Costs a few hundred examples.
+// frequent label (or is the error of the best constant, or the bits of one class among all), and
+// shortcuts are valid scores, which solve controls alone. Costs a few hundred examples.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -79,8 +79,8 @@ void check_constant_error(const TaskSubject& subject, Verdict& verdict) {
 void check_first(const TaskSubject& subject, const Shortcut& first, int64_t count,
                  Verdict& verdict) {
   const Task& task = subject.task();
-  const bool real = task.shape().real;
-  const char* const wanted = real ? "mean of the answers" : "majority";
+  const bool real = task.shape().real, bits = task.shape().bits;
+  const char* const wanted = real ? "mean of the answers" : bits ? "label frequencies" : "majority";
   verdict.require(first.name.find(wanted) != std::string::npos, "the first shortcut is {}",
                   first.name);
   const double chance = task.chance();
@@ -90,7 +90,9 @@ void check_first(const TaskSubject& subject, const Shortcut& first, int64_t coun
     const auto [variance, error] = spread_of_numbers(subject, count);
     tolerance = kSigmas * error + 2 * kSigmas * kSigmas * variance / n;
   }
-  const double worse = real ? first.score - chance : chance - first.score;
+  // Frequencies that are fitted on labels of which each comes as often cost a little.
+  if (bits) tolerance = 0.05 * chance;
+  const double worse = real || bits ? first.score - chance : chance - first.score;
   verdict.expect(worse, tolerance, "{} scores {:.3f}, chance is {:.3f}", first.name, first.score,
                  chance);
 }
@@ -114,6 +116,9 @@ void check_chance(const TaskSubject& subject, Verdict& verdict) {
   const TaskShape shape = task.shape();
   if (shape.real) return check_constant_error(subject, verdict);
   const double chance = task.chance();
+  if (shape.bits)
+    return verdict.expect(std::abs(chance - std::log2(static_cast<double>(shape.classes))), 1e-9,
+                          "chance is {:.4f} bits with {} classes", chance, shape.classes);
   if (shape.outputs > 0) {
     verdict.require(chance >= 0 && chance < 1, "chance is {}", chance);
   } else {
@@ -137,7 +142,7 @@ namespace {
 // The better end of both kinds of score: 1 is a solved task, 0 chance.
 double solved(const Task& task, double score) {
   const double chance = task.chance();
-  return task.shape().real ? 1 - score / chance : (score - chance) / (1 - chance);
+  return is_error(task.shape()) ? 1 - score / chance : (score - chance) / (1 - chance);
 }
 
 // Whether the token at one place, counted from the start or from the end, tells every label. More
@@ -208,7 +213,7 @@ void check_shortcuts(const TaskSubject& subject, Verdict& verdict) {
   verdict.require(!shortcuts.empty() && shortcuts.size() == again.size(), "{} shortcuts, then {}",
                   shortcuts.size(), again.size());
   std::set<std::string> names;
-  const double most = task.shape().real ? std::numeric_limits<double>::max() : 1;
+  const double most = is_error(task.shape()) ? std::numeric_limits<double>::max() : 1;
   for (size_t i = 0; i < std::min(shortcuts.size(), again.size()); i++) {
     const auto& [name, score] = shortcuts[i];
     verdict.require(score >= 0 && score <= most, "shortcut {} scores {}", name, score);

@@ -128,7 +128,7 @@ std::string each_distance(const Datasheet& sheet, Line line) {
 
 std::string splits_text(const Datasheet& sheet) {
   if (sheet.params.values().count("data") && !sheet.params.text("data").empty())
-    return fmt::format("as released; {} inputs that another split has too are left out",
+    return fmt::format("as the data have them; {} inputs that another split has too are left out",
                        sheet.duplicates);
   return fmt::format(
       "disjoint by a checksum of the input; without it, {} of {} test inputs would "
@@ -181,7 +181,8 @@ std::string plain_text_of(const Datasheet& sheet) {
       labels_text(sheet), splits_text(sheet));
   if (!info.control.empty()) text += control_text(info) + "\n";
   if (!info.solver.empty()) text += solver_text(info) + "\n";
-  text += "distances from a label's first to its last evidence, in positions\n";
+  text += sheet.shape.bits ? "distances: tokens before the position of a label\n"
+                           : "distances from a label's first to its last evidence, in positions\n";
   if (sheet.distances.empty()) text += "  unknown\n";
   text += each_distance(sheet, [](const std::string& bin, double share) {
     return fmt::format("  {:<12} {:.3f} {}\n", bin, share,
@@ -249,7 +250,8 @@ Json json_of(const Datasheet& sheet) {
          {"outputs", sheet.shape.outputs},
          {"real", sheet.shape.real},
          {"edges", sheet.shape.edges},
-         {"compressed", sheet.shape.compressed}}},
+         {"compressed", sheet.shape.compressed},
+         {"bits", sheet.shape.bits}}},
        {"chance", sheet.chance},
        {"examples", sheet.examples},
        {"lengths",

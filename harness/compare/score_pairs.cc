@@ -51,19 +51,19 @@ std::vector<Tested> compared_scores(const std::vector<RowPair>& pairs, double th
   std::vector<Tested> all;
   for (const SeedGroup& group : groups_of(pairs)) {
     const AccuracyMetrics& first = group.seeds[0].first->accuracy();
-    const bool is_squared = is_error(first.metric);
+    const bool is_an_error = is_error(first.metric);
     Tested tested{.shown = {.measure = Measure::accuracy,
                             .label = label_of_seeds(group),
                             .key = group.key,
                             .unit = first.metric,
                             .before = mean_score_of(group, false),
                             .after = mean_score_of(group, true),
-                            .is_ratio = is_squared,
+                            .is_ratio = is_an_error,
                             .basis = ""},
                   .change = std::nullopt,
-                  .margin = is_squared ? std::log1p(threshold) : threshold};
+                  .margin = is_an_error ? std::log1p(threshold) : threshold};
     Compared& shown = tested.shown;
-    if (!is_squared)
+    if (!is_an_error)
       shown.change = shown.after - shown.before;
     else if (shown.before > 0)
       shown.change = shown.after / shown.before;
@@ -74,15 +74,15 @@ std::vector<Tested> compared_scores(const std::vector<RowPair>& pairs, double th
       shown.basis = fmt::format("{} examples of one seed", first.by_example->count);
     } else {
       shown.basis = group.seeds.size() == 1 ? "one seed, and no scores of the same examples"
-                                            : "a squared error of 0";
+                                            : "an error of 0";
     }
     if (found) {
       tested.change = found->change;
       tested.least_p = found->least_p;
       const double half = reach(found->change), worse = found->change.value;
-      shown.low = is_squared ? std::exp(worse - half) : -worse - half;
-      shown.high = is_squared ? std::exp(worse + half) : -worse + half;
-      if (is_squared) shown.change = std::exp(worse);
+      shown.low = is_an_error ? std::exp(worse - half) : -worse - half;
+      shown.high = is_an_error ? std::exp(worse + half) : -worse + half;
+      if (is_an_error) shown.change = std::exp(worse);
     }
     all.push_back(std::move(tested));
   }

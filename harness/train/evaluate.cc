@@ -1,22 +1,34 @@
-// Accuracy and its standard error as a ratio over sequences (Cochran 1977, Sampling Techniques,
-// eq. 6.13), without gradients. Time O(one forward pass over the batches).
+// Mean scores of labels and their standard errors as a ratio over sequences (Cochran 1977, Sampling
+// Techniques, eq. 6.13), without gradients. Time O(one forward pass over the batches).
 #include "harness/train/evaluate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <numbers>
 
 namespace attn {
 
 namespace {
 
 struct Tally {
-  double right = 0, scored = 0;
+  double sum = 0, scored = 0;
 };
 
+double is_right(const real* row, int64_t classes, int32_t label) {
+  return std::max_element(row, row + classes) - row == label ? 1 : 0;
+}
+
+double bits_of(const real* row, int64_t classes, int32_t label) {
+  const auto most = static_cast<double>(*std::max_element(row, row + classes));
+  double sum = 0;
+  for (int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c]) - most);
+  return (most - static_cast<double>(row[label]) + std::log(sum)) / std::numbers::ln2;
+}
+
 void add_answers(const Encoder::Scored& scored, const Batch& batch, int64_t first_sequence,
-                 std::vector<Answer>& answers) {
+                 Scoring scoring, std::vector<Answer>& answers) {
   const Tensor& logits = scored.logits.value();
   const int64_t classes = logits.dim(-1);
   const int64_t labels =
@@ -26,7 +38,8 @@ void add_answers(const Encoder::Scored& scored, const Batch& batch, int64_t firs
     const auto i = static_cast<size_t>(entry);
     answers.push_back({first_sequence + entry / labels,
                        batch.distances.empty() ? -1 : batch.distances[i],
-                       std::max_element(row, row + classes) - row == batch.targets[i]});
+                       scoring == Scoring::bits ? bits_of(row, classes, batch.targets[i])
+                                                : is_right(row, classes, batch.targets[i])});
     row += classes;
   }
 }
@@ -37,28 +50,28 @@ Score overall(const std::vector<Answer>& answers, int64_t sequences) {
   Tally total;
   for (const Answer& answer : answers)
     for (Tally* tally : {&total, &tallies[answer.sequence]}) {
-      tally->right += answer.right;
+      tally->sum += answer.score;
       tally->scored += 1;
     }
   if (total.scored == 0) return {};
-  const double accuracy = total.right / total.scored, n = static_cast<double>(sequences);
+  const double mean = total.sum / total.scored, n = static_cast<double>(sequences);
   double squares = 0;
   for (const auto& [sequence, tally] : tallies)
-    squares += std::pow(tally.right - accuracy * tally.scored, 2);
-  return {accuracy, n > 1 ? std::sqrt(squares * n / (n - 1)) / total.scored : 0};
+    squares += std::pow(tally.sum - mean * tally.scored, 2);
+  return {mean, n > 1 ? std::sqrt(squares * n / (n - 1)) / total.scored : 0};
 }
 
 // Of each sequence.
-std::vector<double> shares(const std::vector<Answer>& answers, int64_t sequences) {
+std::vector<double> means(const std::vector<Answer>& answers, int64_t sequences) {
   std::vector<Tally> tallies(static_cast<size_t>(sequences));
   for (const Answer& answer : answers) {
     Tally& tally = tallies[static_cast<size_t>(answer.sequence)];
-    tally.right += answer.right;
+    tally.sum += answer.score;
     tally.scored += 1;
   }
   std::vector<double> each;
   for (const Tally& tally : tallies)
-    each.push_back(tally.scored > 0 ? tally.right / tally.scored : 0);
+    each.push_back(tally.scored > 0 ? tally.sum / tally.scored : 0);
   return each;
 }
 
@@ -88,7 +101,7 @@ std::vector<DistanceBin> bins(std::vector<Answer> answers, int64_t sequences) {
 
 Score score_of(std::vector<Answer> answers, int64_t sequences) {
   Score score = overall(answers, sequences);
-  score.each = shares(answers, sequences);
+  score.each = means(answers, sequences);
   score.by_distance = bins(std::move(answers), sequences);
   return score;
 }
@@ -102,15 +115,17 @@ Score mean_score(const std::vector<double>& each) {
   return {sum / n, n > 1 ? std::sqrt(squares / (n - 1) / n) : 0};
 }
 
-Score evaluate(const Encoder& model, const std::vector<Batch>& batches) {
+Score evaluate(const Encoder& model, const std::vector<Batch>& batches, Scoring scoring) {
   const NoGrad no_grad;
   std::vector<Answer> answers;
   int64_t sequences = 0;
   for (const Batch& batch : batches) {
-    add_answers(model.scored(batch), batch, sequences, answers);
+    add_answers(model.scored(batch), batch, sequences, scoring, answers);
     sequences += batch.size;
   }
-  return score_of(std::move(answers), sequences);
+  Score score = score_of(std::move(answers), sequences);
+  if (scoring == Scoring::bits) score.each.clear();  // no shares, so that a row cannot hold them
+  return score;
 }
 
 }  // namespace attn

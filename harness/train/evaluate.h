@@ -12,12 +12,12 @@ namespace attn {
 // and the greatest distance of the bin.
 struct DistanceBin {
   int64_t from = 0, to = 0, labels = 0;
-  double accuracy = 0, standard_error = 0;
+  double accuracy = 0, standard_error = 0;  // the score, whatever the metric
 };
 
 struct Score {
   // The metric of the task: the share of correct labels, the share of output sequences that are
-  // correct in every token, or the mean squared error.
+  // correct in every token, the mean squared error, or the mean bits of a label.
   double value = 0;
   double standard_error =
       0;  // over sequences, because the labels of one sequence are not independent
@@ -26,11 +26,16 @@ struct Score {
   std::vector<DistanceBin> by_distance{};
   double token_accuracy = 0;  // of output sequences: share of correct tokens, end tokens included
   // For each sequence the share of its labels that are correct, 0 where it has none; empty where
-  // the answers are numbers.
+  // the answers are numbers or scored in bits.
   std::vector<double> each{};
 };
 
-Score evaluate(const Encoder& model, const std::vector<Batch>& batches);
+enum class Scoring {
+  accuracy,  // the share of labels that have the largest logit
+  bits       // -log2 of the softmax at the label, in double
+};
+Score evaluate(const Encoder& model, const std::vector<Batch>& batches,
+               Scoring scoring = Scoring::accuracy);
 
 // The mean of one number per sequence, with its standard error.
 Score mean_score(const std::vector<double>& each);
@@ -39,9 +44,9 @@ Score mean_score(const std::vector<double>& each);
 struct Answer {
   int64_t sequence = 0;   // index of the sequence
   int32_t distance = -1;  // Example::distances; -1: unknown
-  bool right = false;
+  double score = 0;       // 1: right, 0: wrong; or the bits of the label
 };
-// The share of correct answers for `sequences` sequences, for all labels and by distance.
+// The mean score of the answers for `sequences` sequences, for all labels and by distance.
 Score score_of(std::vector<Answer> answers, int64_t sequences);
 
 }  // namespace attn

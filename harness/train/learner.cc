@@ -15,7 +15,9 @@ namespace {
 class LabelLearner final : public Learner {
  public:
   explicit LabelLearner(const LearnerSpec& spec)
-      : real_(spec.shape.real), model_(model_config(spec)) {}
+      : real_(spec.shape.real),
+        scoring_(spec.shape.bits ? Scoring::bits : Scoring::accuracy),
+        model_(model_config(spec)) {}
 
   Var loss(const Batch& batch, Rng* dropout) const override {
     if (real_) return squared_error(batch, dropout);
@@ -30,7 +32,7 @@ class LabelLearner final : public Learner {
 
   Score score(const std::vector<Batch>& batches) const override {
     const NoGrad no_grad;
-    if (!real_) return evaluate(model_, batches);
+    if (!real_) return evaluate(model_, batches, scoring_);
     std::vector<double> errors;
     for (const Batch& batch : batches) {
       const Tensor answers = model_.forward(batch).value();  // [size, 1]
@@ -56,6 +58,7 @@ class LabelLearner final : public Learner {
   }
 
   bool real_;
+  Scoring scoring_;
   Encoder model_;
 };
 

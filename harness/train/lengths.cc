@@ -30,7 +30,7 @@ std::optional<std::string> other_answers(const TaskShape& shape, const TaskShape
                        other.classes, shape.vocab, shape.classes);
   const auto kind = [](const TaskShape& of) {
     return std::tuple(of.channels, of.per_token, of.causal, of.pairs, of.outputs > 0, of.real,
-                      of.edges, of.compressed);
+                      of.edges, of.compressed, of.bits);
   };
   if (kind(other) != kind(shape)) return "it asks for another kind of model there";
   return std::nullopt;

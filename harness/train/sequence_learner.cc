@@ -40,7 +40,7 @@ class SequenceLearner final : public Learner {
       const Outputs wanted = this->wanted(batch), chosen = decoded(batch);
       for (size_t b = 0; b < wanted.size(); ++b) {
         answers.push_back({sequences++, batch.distances.empty() ? -1 : batch.distances[b],
-                           chosen[b] == wanted[b]});
+                           chosen[b] == wanted[b] ? 1.0 : 0.0});
         places += std::ssize(wanted[b]);
         for (size_t i = 0; i < std::min(wanted[b].size(), chosen[b].size()); ++i)
           right_places += wanted[b][i] == chosen[b][i];

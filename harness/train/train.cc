@@ -263,7 +263,7 @@ class Trainer {
 
   void validate() {
     const double score = this->score(validation_).value;
-    const bool error = task_.shape().real;  // then the score is a loss
+    const bool error = is_error(task_.shape());
     if (!std::isfinite(score)) {
       result_.diverged = true;
       result_.ended_by = "divergence";

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/base/log2.h"
 #include "core/base/nearest.h"
 
 namespace attn {
@@ -93,6 +94,11 @@ void check_evidence(const Example& e, const TaskShape& shape) {
 }
 
 }  // namespace
+
+double guessing(const TaskShape& shape) {
+  const auto classes = static_cast<double>(shape.classes);
+  return shape.bits ? same_log2(classes) : 1 / classes;
+}
 
 int64_t positions(const Example& e, const TaskShape& shape) {
   return std::ssize(e.tokens) + std::ssize(e.values) / shape.channels;

@@ -41,7 +41,8 @@ struct Example {
   std::vector<int32_t> evidence{};
   // The number of positions that each dependency spans: one number, or one per position, -1 where
   // there is no label. If a task leaves the list empty, a distance is the span of the evidence of
-  // one document; for a label per position, the span of the evidence and that position.
+  // one document; for a label per position, the span of the evidence and that position. If
+  // TaskShape::bits, a task gives the number of positions before the label's own.
   std::vector<int32_t> distances{};
   std::map<std::string, double> slices{};  // numbers to group the accuracy by, such as {"depth": 3}
 };
@@ -70,7 +71,13 @@ struct TaskShape {
   bool real = false;        // the answer is one number, scored by mean squared error; classes is 1
   bool edges = false;       // examples have edges
   bool compressed = false;  // per_token, and all labels are read from the last position's vector
+  // per_token, and the score is the mean number of bits of a label, -log2 of the probability that
+  // the model gives it: for labels that nothing before them determines, as in language.
+  bool bits = false;
 };
+
+// The score of a guess that takes every class for equally likely.
+double guessing(const TaskShape& shape);
 
 // The number of positions of the only or first document of an example.
 int64_t positions(const Example& example, const TaskShape& shape);
@@ -104,7 +111,8 @@ class Task {
   int64_t count(Split split) const;
   const Params& params() const { return params_; }
   const Source* source() const { return do_source(); }  // null if the examples are generated
-  // Expected score of a uniform random guess; if TaskShape::real, the error of the best constant.
+  // Expected score of a uniform random guess; if TaskShape::real, the error of the best constant;
+  // if TaskShape::bits, those of one class among all.
   double chance() const { return do_chance(); }
   // The shortcuts of shortcuts/ladder.h, of which the best constant is the first, then the task's
   // own. Fitted on the first `train_count` training examples (at most train_examples), scored on
@@ -122,7 +130,7 @@ class Task {
   virtual Example do_example(Rng& random) const = 0;
   virtual TaskShape do_shape() const = 0;
   // A task with `outputs` or `real` must override this.
-  virtual double do_chance() const { return 1.0 / static_cast<double>(do_shape().classes); }
+  virtual double do_chance() const { return guessing(do_shape()); }
   virtual std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                              const std::vector<Example>& test) const = 0;
   virtual std::string do_draw(const Example& example) const = 0;
@@ -148,15 +156,19 @@ struct Preset {
   std::map<std::string, ParamValue> values;
 };
 
-// Whether a smaller score is better: true for the mean squared error.
-inline bool is_error(std::string_view metric) { return metric == "mean_squared_error"; }
+// Whether a smaller score is better: true for the mean squared error and for bits.
+inline bool is_error(std::string_view metric) {
+  return metric == "mean_squared_error" || metric == "bits_per_token";
+}
+inline bool is_error(const TaskShape& shape) { return shape.real || shape.bits; }
 
 struct TaskInfo {
   std::string name;       // the file's stem
   std::string summary;    // one line
   std::string source;     // paper and equation or section
   std::string datasheet;  // a few lines: definition, labels, meaning of `evidence` and `slices`
-  // "accuracy"; "exact_match" for output sequences; "mean_squared_error" for real answers.
+  // "accuracy"; "exact_match" for output sequences; "mean_squared_error" for real answers;
+  // "bits_per_token" if TaskShape::bits.
   std::string metric = "accuracy";
   // The shortcut that solves the task, if the task is a control; else empty. Controls have no lift,
   // because they do not need attention.

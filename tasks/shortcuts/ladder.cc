@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "tasks/shortcuts/fitted.h"
 #include "tasks/shortcuts/grams.h"
+#include "tasks/shortcuts/ngrams.h"
 #include "tasks/shortcuts/sums.h"
 #include "tasks/shortcuts/windows.h"
 
@@ -125,6 +126,7 @@ std::vector<Shortcut> of_sequences(const TaskShape& shape, const std::vector<Exa
 
 std::vector<Shortcut> ladder(const TaskShape& shape, const std::vector<Example>& train,
                              const std::vector<Example>& test) {
+  if (shape.bits) return gram_shortcuts(shape, train, test);
   std::vector<Shortcut> rungs = {constant(shape, train, test)};
   const auto add = [&](const std::vector<Shortcut>& more) {
     rungs.insert(rungs.end(), more.begin(), more.end());

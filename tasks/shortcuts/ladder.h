@@ -9,8 +9,8 @@
 
 namespace attn {
 
-// The first shortcut is a constant: "majority" (a class or an output sequence) or "mean of the
-// answers". The others depend on the kind of task:
+// The first shortcut is a constant: "majority" (a class or an output sequence), "mean of the
+// answers" or "label frequencies" (TaskShape::bits). The others depend on the kind of task:
 // - Label per sequence: first token or value; length, if it varies; bag of tokens or values; bag of
 //   n-grams to 4; overlap, for two documents; window of 16 (best); window of 16 (pooled). With
 //   several channels a bag holds sums of numbers, and of products of two, over all positions.
@@ -19,6 +19,7 @@ namespace attn {
 // - All labels read from the last position's vector: position; window of 16 (last).
 // - A number to predict, by mean squared error: linear in the inputs; bag of values or tokens.
 // - Output sequences: no others.
+// - Labels that are scored in bits: n-grams of training and of the context; see ngrams.h.
 // With more than 64 classes there are only look-ups and copies. Scores are the same on every
 // platform. 10000 examples of length 1024 take a few seconds on one core.
 std::vector<Shortcut> ladder(const TaskShape& shape, const std::vector<Example>& train,

@@ -29,7 +29,7 @@ std::vector<Shortcut> Task::shortcuts(uint64_t seed, int64_t train_count,
   std::vector<Shortcut> result = ladder(shape(), train, test);
   const std::vector<Shortcut> own = do_shortcuts(train, test);
   result.insert(result.end(), own.begin(), own.end());
-  const double most = shape().real ? std::numeric_limits<double>::max() : 1;
+  const double most = is_error(shape()) ? std::numeric_limits<double>::max() : 1;
   for (const Shortcut& s : result)
     ATTN_CHECK(s.score >= 0 && s.score <= most, "shortcut '{}' scored {}", s.name, s.score);
   return result;

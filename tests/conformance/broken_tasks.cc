@@ -54,6 +54,8 @@ enum class Fault {
   looks_ahead,
   // What the task says of itself
   wrong_metric,
+  bits_of_a_sequence,
+  bits_by_accuracy,
   compressed_whole,
   shape_of_calls,
   chance_too_high,
@@ -68,7 +70,7 @@ enum class Fault {
   shortcut_of_calls
 };
 
-enum class Answer { label, number, sequence, label_and_edges, values, pair, labels };
+enum class Answer { label, number, sequence, label_and_edges, values, pair, labels, bits };
 
 constexpr int64_t kLength = 12, kVocab = 17, kClasses = 4, kStored = 20, kChannels = 2;
 constexpr size_t kOther = 7;  // the label is that of the first token and this one
@@ -162,6 +164,7 @@ class TinyTask final : public Task {
         if (fault_ == Fault::ragged_values) example.values.pop_back();
         break;
       case Answer::labels:
+      case Answer::bits:
         label_positions(example);
         break;
       default:
@@ -182,7 +185,8 @@ class TinyTask final : public Task {
     const auto other = static_cast<int32_t>(kOther), length = static_cast<int32_t>(kLength);
     example.evidence = {0, other};
     if (answer_ == Answer::sequence) example.evidence = {0, 1, other};
-    if (answer_ == Answer::labels) example.evidence = first_positions(example.tokens.size());
+    if (answer_ == Answer::labels || answer_ == Answer::bits)
+      example.evidence = first_positions(example.tokens.size());
     if (answer_ == Answer::pair && fault_ != Fault::evidence_in_the_first)
       example.evidence = {length, length + other};
     if (fault_ == Fault::evidence_outside) example.evidence = {0, length};
@@ -202,20 +206,22 @@ class TinyTask final : public Task {
     return {.length = kLength + (changes ? 1 : 0),
             .vocab = values ? 0 : kVocab,
             .classes = answer_ == Answer::number ? 1 : kClasses,
-            .per_token = answer_ == Answer::labels,
+            .per_token = answer_ == Answer::labels || answer_ == Answer::bits,
             .causal = fault_ == Fault::looks_ahead,
             .pairs = answer_ == Answer::pair,
             .channels = values ? kChannels : 1,
             .outputs = answer_ == Answer::sequence ? 2 : 0,
             .real = answer_ == Answer::number,
             .edges = answer_ == Answer::label_and_edges,
-            .compressed = fault_ == Fault::compressed_whole};
+            .compressed = fault_ == Fault::compressed_whole,
+            .bits = answer_ == Answer::bits || fault_ == Fault::bits_of_a_sequence};
   }
   double do_chance() const override {
     if (fault_ == Fault::chance_too_high) return answer_ == Answer::number ? 90 : 0.9;
     if (fault_ == Fault::chance_too_low) return 0.01;
     if (fault_ == Fault::chance_of_three) return 1.0 / (kClasses - 1);
     if (answer_ == Answer::sequence) return 1.0 / (kClasses * kClasses);
+    if (answer_ == Answer::bits) return fault_ == Fault::chance_of_three ? 1.58 : 2;  // log2 of 4
     constexpr int64_t kTokens = kVocab - 1;  // 1 to 16, whose variance this is
     return answer_ == Answer::number ? static_cast<double>(kTokens * kTokens - 1) / 12 : 0.25;
   }
@@ -223,6 +229,7 @@ class TinyTask final : public Task {
                                      const std::vector<Example>&) const override {
     const double calls = fault_ == Fault::shortcut_of_calls ? calls_++ : 0;
     const double score = answer_ == Answer::number             ? 25
+                         : answer_ == Answer::bits             ? 1.9
                          : fault_ == Fault::shortcut_above_one ? 1.5
                                                                : 0.26;
     return {{fault_ == Fault::shortcut_twice ? "majority" : "a guess", score + 0.01 * calls}};
@@ -249,6 +256,7 @@ TaskInfo with_fault(const std::string& name, Fault fault, Answer answer = Answer
   info.params = {{"train_examples", 100, "size of the training set"}};
   if (answer == Answer::number) info.metric = "mean_squared_error";
   if (answer == Answer::sequence) info.metric = "exact_match";
+  if (answer == Answer::bits && fault != Fault::bits_by_accuracy) info.metric = "bits_per_token";
   if (fault == Fault::wrong_metric) info.metric = "mean_squared_error";
   if (fault == Fault::control_of_nothing) info.control = "the first token";
   if (fault == Fault::preset_ignored) {
@@ -273,7 +281,8 @@ std::vector<TaskInfo> tiny_tasks_of_each_answer() {
           with_fault("tiny_edges", Fault::none, Answer::label_and_edges),
           with_fault("tiny_values", Fault::none, Answer::values),
           with_fault("tiny_pair", Fault::none, Answer::pair),
-          with_fault("tiny_labels", Fault::none, Answer::labels)};
+          with_fault("tiny_labels", Fault::none, Answer::labels),
+          with_fault("tiny_bits", Fault::none, Answer::bits)};
 }
 
 void PrintTo(const BrokenTask& broken, std::ostream* out) { *out << broken.info.name; }
@@ -328,6 +337,9 @@ std::vector<BrokenTask> broken_tasks() {
   add("looks_ahead", Fault::looks_ahead, {"distances"}, Answer::labels);
 
   add("wrong_metric", Fault::wrong_metric, {"shape"});
+  add("bits_of_a_sequence", Fault::bits_of_a_sequence, {"shape", "chance", "shortcuts"});
+  add("bits_by_accuracy", Fault::bits_by_accuracy, {"shape"}, Answer::bits);
+  add("bits_chance_of_three", Fault::chance_of_three, {"chance", "shortcuts"}, Answer::bits);
   add("compressed_whole", Fault::compressed_whole, {"shape"});
   add("shape_of_calls", Fault::shape_of_calls, {"shape"});
   add("chance_too_high", Fault::chance_too_high, {"chance", "shortcuts"});

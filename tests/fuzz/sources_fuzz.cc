@@ -2,6 +2,7 @@
 // taken is read again, and is of the shape that the task needs.
 #include "core/base/io_error.h"
 #include "tasks/api/task.h"
+#include "tasks/data/plain_text.h"
 #include "tasks/data/sources.h"
 #include "tests/fuzz/folder_of.h"
 #include "tests/fuzz/oracle.h"
@@ -117,6 +118,23 @@ void pathfinder(std::string_view bytes) {
   check_examples(*source, [](const Example& e) {
     require(e.tokens.size() == 1024, "a picture of another size");
     require_label(e, 2);
+  });
+}
+
+// Documents of bytes in windows, whose labels are the bytes behind them.
+void plain_text(std::string_view bytes) {
+  constexpr int64_t kLength = 80;
+  const FolderOf folder(bytes);
+  std::unique_ptr<Source> source;
+  if (!accepts([&] { source = data::plain_text(folder.path(), kLength); })) return;
+  check_examples(*source, [](const Example& e) {
+    require_tokens(e.tokens, kLength, 257);
+    require(e.tokens.size() >= 64, "a window of less than 65 bytes");
+    require(e.target.size() == kLength && e.distances.size() == kLength, "labels of another size");
+    for (size_t i = 0; i < kLength; i++) {
+      require((e.target[i] == kIgnoredLabel) == (i >= e.tokens.size()), "a label without a token");
+      require(i + 1 >= e.tokens.size() || e.target[i] == e.tokens[i + 1] - 1, "not the next byte");
+    }
   });
 }
 

@@ -20,6 +20,7 @@ void aan(std::string_view bytes);      // a text that stands for a folder (folde
 void imdb(std::string_view bytes);
 void cifar10(std::string_view bytes);
 void pathfinder(std::string_view bytes);  // metadata and pictures
+void plain_text(std::string_view bytes);  // documents of a language model
 
 struct Target {
   std::string_view name;
@@ -37,6 +38,7 @@ inline constexpr Target kTargets[] = {{"rows", rows},
                                       {"aan", aan},
                                       {"imdb", imdb},
                                       {"cifar10", cifar10},
-                                      {"pathfinder", pathfinder}};
+                                      {"pathfinder", pathfinder},
+                                      {"plain_text", plain_text}};
 
 }  // namespace attn::fuzz

@@ -93,9 +93,12 @@ TEST_P(EveryTask, IsDocumented) {
   EXPECT_GE(task->train_examples(), 1000);
   const TaskShape shape = task->shape();
   EXPECT_EQ(info.metric, shape.real          ? "mean_squared_error"
+                         : shape.bits        ? "bits_per_token"
                          : shape.outputs > 0 ? "exact_match"
                                              : "accuracy");
-  if (!shape.real && shape.outputs == 0) {
+  if (shape.bits) {
+    EXPECT_NEAR(task->chance(), std::log2(static_cast<double>(shape.classes)), 1e-12);
+  } else if (!shape.real && shape.outputs == 0) {
     EXPECT_NEAR(task->chance(), 1.0 / static_cast<double>(shape.classes), 1e-12);
   }
   const Example e = task->example(1, Split::test, 0);
@@ -139,8 +142,10 @@ TEST_P(EveryTask, ShortcutsStartWithAConstantHoldALadderAndAreAtLeastChance) {
   const TaskShape shape = task->shape();
   const int64_t test = some(*task, 500);
   const std::vector<Shortcut> shortcuts = task->shortcuts(1, some(*task, 500), test);
-  EXPECT_EQ(shortcuts.at(0).name, shape.real ? "mean of the answers" : "majority");
-  if (!shape.real && shape.outputs == 0) {
+  EXPECT_EQ(shortcuts.at(0).name, shape.real   ? "mean of the answers"
+                                  : shape.bits ? "label frequencies"
+                                               : "majority");
+  if (!is_error(shape) && shape.outputs == 0) {
     const char* const window = shape.compressed ? "window of 16 (last)" : "window of 16 (best)";
     EXPECT_GE(score_of(shortcuts, window), 0);
   }
@@ -149,7 +154,7 @@ TEST_P(EveryTask, ShortcutsStartWithAConstantHoldALadderAndAreAtLeastChance) {
   std::set<std::string> names;
   for (const Shortcut& s : shortcuts) {
     // An error's own deviation is not known here: it must not be far above the best constant's.
-    EXPECT_TRUE(shape.real ? s.score < 1.5 * chance : s.score >= chance - 4.5 * error)
+    EXPECT_TRUE(is_error(shape) ? s.score < 1.5 * chance : s.score >= chance - 4.5 * error)
         << s.name << ' ' << s.score;
     EXPECT_TRUE(names.insert(s.name).second) << s.name << " twice";
   }
@@ -160,7 +165,7 @@ TEST_P(EveryTask, ShortcutsStartWithAConstantHoldALadderAndAreAtLeastChance) {
 double share_solved(const Task& task, const std::vector<Shortcut>& shortcuts) {
   double best = 0;
   for (const Shortcut& s : shortcuts)
-    best = std::max(best, task.shape().real ? 1 - s.score / task.chance() : s.score);
+    best = std::max(best, is_error(task.shape()) ? 1 - s.score / task.chance() : s.score);
   return best;
 }
 

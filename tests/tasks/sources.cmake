@@ -35,4 +35,9 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/sequences/copy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sequences/selective_copy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/needle_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/probes/parity_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/probes/parity_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/language/automaton_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/language/regular_language_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/language/lm_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/data/plain_text_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ngrams_test.cc)

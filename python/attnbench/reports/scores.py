@@ -153,13 +153,14 @@ def _score_row(group: TaskGroup, series: Series, book: Book) -> list[Any]:
 
 def by_distance(tasks: Tasks) -> Json | None:
     x = {"title": "distance, positions", "kind": "number", "log": False}
-    panels = _lines(tasks, length.by_distance(tasks.book.rows), with_ends(length.points_by_distance), x)
+    groups = length.by_distance(tasks.book.rows)
+    panels = _lines(tasks, groups, with_ends(length.points_by_distance), x)
     return panels and section(
         "distance",
         "Accuracy by distance",
         "Test score of labels whose evidence lies so far apart; a line that falls forgets.",
         panels,
-        note=length.DISTANCE_NOTE,
+        note=" ".join(length.distance_notes(groups)),
     )
 
 

@@ -1,17 +1,32 @@
-// Numbers that do not depend on the machine: bfloat16's bits and the random streams.
+// Numbers that do not depend on the machine: bfloat16's bits, a logarithm and the random streams.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/base/bfloat16.h"
 #include "core/base/check.h"
 #include "core/base/dtype.h"
+#include "core/base/log2.h"
 #include "core/base/rng.h"
 #include "core/tensor/bfloat16_tensor.h"
 
 namespace attn::numbers_test {
 namespace {
+
+// The logarithm without libm, against libm's.
+
+TEST(Log2, IsThatOfTheLibraryToTheLastPlaces) {
+  for (const double exact : {1.0, 2.0, 0.5, 1024.0, 0x1p-30})
+    EXPECT_EQ(same_log2(exact), std::log2(exact)) << exact;
+  Rng random = rng(1, "log2");
+  for (int i = 0; i < 100'000; i++) {
+    const double x = std::ldexp(random.uniform(0.5, 1), static_cast<int>(random.between(-60, 60)));
+    const double wanted = std::log2(x);
+    ASSERT_NEAR(same_log2(x), wanted, 4e-16 * std::max(1.0, std::abs(wanted))) << x;
+  }
+}
 
 // Conversion to bfloat16 over all its 65536 patterns, against a rule written in double.
 

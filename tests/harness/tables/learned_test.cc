@@ -72,6 +72,10 @@ TEST(Learned, TheBarIsHalfWayFromTheBestShortcutToAPerfectScore) {
   EXPECT_DOUBLE_EQ(bar_of(metrics), 0.55) << "from chance";
   metrics = {.metric = "mean_squared_error", .chance = 0.2, .shortcuts = {{"mean", 0.16}}};
   EXPECT_DOUBLE_EQ(bar_of(metrics), 0.08) << "of an error, half of it";
+  metrics = {.metric = "bits_per_token",
+             .chance = 8,
+             .shortcuts = {{"label frequencies", 4.5}, {"n-gram of 2", 2.5}, {"n-gram of 3", 3}}};
+  EXPECT_DOUBLE_EQ(bar_of(metrics), 3.5) << "of bits half way from the constant to a shortcut";
 }
 
 TEST(Learned, EverySeedOfTheControlMustReachIt) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/check.h"
 #include "harness/cell/metrics.h"
@@ -83,6 +84,54 @@ TEST(Evaluate, BinsLabelsByDistanceInAboutEqualNumbers) {
   }
   // One label a sequence in the first bin: residuals 3/4 four times, -1/4 twelve times.
   EXPECT_DOUBLE_EQ(bins[0].standard_error, std::sqrt((4 * 9 / 16.0 + 12 / 16.0) * 40 / 39) / 16);
+}
+
+// Bits against a softmax in long double. Each of 3 sequences has two labels, so that the ratio over
+// sequences is the mean of their means.
+TEST(EvaluateBits, TheMeanOfLogProbabilitiesInBits) {
+  const Encoder model(labels_per_token());
+  const Batch batch{.size = 3,
+                    .length = 3,
+                    .tokens = {1, 2, 3, 4, 1, 2, 3, 4, 1},
+                    .targets = {0, 2, -1, 1, -1, 1, -1, 2, 0},
+                    .distances = {0, 1, -1, 0, -1, 2, -1, 1, 2}};
+  const Tensor logits = model.forward(batch).value();
+  std::vector<double> each(3, 0), near;
+  double sum = 0;
+  for (size_t i = 0; i < batch.targets.size(); ++i) {
+    if (batch.targets[i] == kIgnoredLabel) continue;
+    const real* row = logits.data() + 3 * i;
+    long double total = 0;
+    for (int c = 0; c < 3; ++c) total += std::exp(static_cast<long double>(row[c]));
+    const auto wanted = static_cast<long double>(row[batch.targets[i]]);
+    const auto bits = static_cast<double>(-std::log2(std::exp(wanted) / total));
+    EXPECT_GT(bits, 0);
+    each[i / 3] += bits / 2;
+    sum += bits / 6;
+    if (batch.distances[i] == 0) near.push_back(bits);
+  }
+  const Score score = evaluate(model, {batch}, Scoring::bits), expected = mean_score(each);
+  EXPECT_NEAR(score.value, sum, 1e-12);
+  EXPECT_NEAR(score.value, expected.value, 1e-12);
+  EXPECT_NEAR(score.standard_error, expected.standard_error, 1e-12);
+  EXPECT_TRUE(score.each.empty()) << "a row holds shares alone";
+  ASSERT_EQ(score.by_distance.size(), 3u);
+  EXPECT_NEAR(score.by_distance[0].accuracy, (near.at(0) + near.at(1)) / 2, 1e-12);
+}
+
+TEST(EvaluateBits, LogitsBeyondTheRangeOfExpAndThoseThatAreNoNumbers) {
+  const Encoder model(labels_per_token());
+  const Batch batch{.size = 1, .length = 3, .tokens = {1, 2, 3}, .targets = {0, 1, 2}};
+  const auto bits = [&] { return evaluate(model, {batch}, Scoring::bits).value; };
+  const auto head = [&]() -> Tensor {
+    for (const Weight& weight : model.weights())
+      if (weight.value.value().size() == 3) return weight.value.value();  // the bias of 3 classes
+    throw_error("no bias of the head");
+  }();
+  head[0] = 5000;
+  EXPECT_NEAR(bits(), 2 * 5000 / std::log(2.0) / 3, 10) << "two labels of three are hopeless";
+  head[1] = std::numeric_limits<real>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(bits()));
 }
 
 // Scores of examples, packed for a row and unpacked again; and the digest that names the examples.
@@ -210,6 +259,50 @@ TEST(TrainError, TheBestStepHasTheLeastErrorAndATargetIsReachedFromAbove) {
   EXPECT_EQ(stopped.ended_by, "target");
   EXPECT_EQ(stopped.steps, result.best_step);
   EXPECT_EQ(stopped.test, result.test);
+}
+
+// The next of three tokens that go round, so that a model can tell it: bits fall.
+TaskInfo round_of_three() {
+  const auto make = [](Split split, int64_t index) {
+    Rng random = rng(4, to_string(split), static_cast<uint64_t>(index));
+    Example e;
+    auto token = static_cast<int32_t>(random.below(3));
+    for (int i = 0; i < 6; ++i) {
+      e.tokens.push_back(token + 1);
+      token = (token + 1) % 3;
+      e.target.push_back(token);
+      e.distances.push_back(i);
+    }
+    return e;
+  };
+  TaskInfo info;
+  info.name = "round_of_three";
+  info.metric = "bits_per_token";
+  info.params = {{"train_examples", 256, ""}};
+  info.make = [make](const Params&) {
+    const TaskShape shape = {
+        .length = 6, .vocab = 4, .classes = 3, .per_token = true, .causal = true, .bits = true};
+    return std::make_unique<toy::Made>(shape, make, 256);
+  };
+  return info;
+}
+
+TEST(TrainBits, TheBestStepHasTheFewestAndATargetIsReachedFromAbove) {
+  const TaskInfo task = round_of_three();
+  const TrainResult result = trained(task, {});
+  const auto least = std::min_element(
+      result.curve.begin(), result.curve.end(),
+      [](const CurvePoint& a, const CurvePoint& b) { return a.validation < b.validation; });
+  EXPECT_EQ(result.validation, least->validation);
+  EXPECT_EQ(result.best_step, least->step);
+  EXPECT_GT(result.curve.front().validation, 1) << "about log2(3) at first";
+  EXPECT_LT(result.test, 0.5);
+  EXPECT_FALSE(result.by_example.has_value());
+  ASSERT_EQ(result.by_distance.size(), 5u);
+  const TrainResult stopped = trained(task, {{"target", 1.0}});
+  EXPECT_EQ(stopped.ended_by, "target");
+  EXPECT_LE(stopped.validation, 1);
+  EXPECT_LT(stopped.steps, result.steps);
 }
 
 TEST(TrainError, PatienceCountsValidationsWithoutLess) {

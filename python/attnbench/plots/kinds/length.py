@@ -16,7 +16,7 @@ from ..layout.panels import length_axis, length_ticks
 from ..layout.sheets import Place
 from ..rows.read import Cell, Rows, canonical
 from ..rows.scores import ONE_SEED, TaskGroup, over_seeds, task_groups
-from ..rows.settings import chosen_on_validation, told_apart, winners
+from ..rows.settings import BITS, chosen_on_validation, told_apart, winners
 from ..rows.style import Series, Styles
 from ..rows.units import length_text
 from .accuracy import (
@@ -35,6 +35,7 @@ DISTANCE_NOTE = (
     "Points are at the middle of a bin; the distance is the number of positions. "
     f"Bars are 95 % intervals: {ONE_SEED}, of several t-intervals over the seeds."
 )
+BITS_NOTE = "Of bits the distance is the number of tokens before the position: what the context is worth."
 Bin = tuple[int, int]  # distances, both ends included
 
 
@@ -58,7 +59,13 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         draw=_draw_distance,
         table=_distance_table,
     )
-    return task_pages(kind, rows, styles, groups, lambda *_: [DISTANCE_NOTE])
+    return task_pages(kind, rows, styles, groups, lambda shown, _: distance_notes(shown))
+
+
+def distance_notes(groups: Sequence[TaskGroup]) -> list[str]:
+    """What the distances of the labels are."""
+    bits = any(g.metric == BITS for g in groups)
+    return [DISTANCE_NOTE, *([BITS_NOTE] if bits else [])]
 
 
 def _bins(cell: Cell) -> dict[Bin, tuple[float, float, int]]:

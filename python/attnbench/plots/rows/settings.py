@@ -12,7 +12,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from .read import Cell, Params
 
@@ -145,8 +145,11 @@ NAMES = {
     "accuracy": "test accuracy",
     "exact_match": "test exact match",
     "mean_squared_error": "test mean squared error",
+    "bits_per_token": "test bits a token",
 }
-ERRORS = ("mean_squared_error",)  # less is better, and 1 is no limit
+BITS = "bits_per_token"
+ERRORS = ("mean_squared_error", BITS)  # less is better, and 1 is no limit
+NARROW = 8  # of the ends of an axis of errors
 
 
 def is_error(metric: str) -> bool:
@@ -158,14 +161,15 @@ def name(metric: str) -> str:
 
 
 def written(value: float, metric: str) -> str:
-    return f"{value:.2g}" if is_error(metric) else f"{value:.3f}"
+    return f"{value:.2g}" if is_error(metric) and metric != BITS else f"{value:.3f}"
 
 
 def unless_error(metrics: Iterable[str], shares: str, errors: str) -> str:
     """A subtitle's word on what is better, for the metrics of its panels."""
-    kinds = {is_error(m) for m in metrics}
-    words = {False: shares, True: f"of errors {errors}"}
-    return ", ".join(words[kind] for kind in sorted(kinds))
+    found = set(metrics)
+    scores = [shares] if any(not is_error(m) for m in found) else []
+    least = [word for word, metric in (("errors", "mean_squared_error"), ("bits", BITS)) if metric in found]
+    return ", ".join(scores + ([f"of {' and '.join(least)} {errors}"] if least else []))
 
 
 def score_axis(axes: Axes, metric: str, values: Iterable[float]) -> None:
@@ -181,7 +185,9 @@ def error_ticks(axis: Axis, values: Iterable[float], most: int = 7) -> tuple[flo
     """Round ticks for the logarithmic axis of errors, and the limits that show all of `values`."""
     drawn = [v for v in values if v > 0] or [1.0]
     low, high = min(drawn) / 1.6, max(drawn) * 1.6
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,), numticks=most))
+    few = high / low < NARROW  # such as bits: 1, 2 and 5 times powers of ten would be one tick or two
+    wide = LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,), numticks=most)
+    axis.set_major_locator(MaxNLocator(most - 2, steps=[1, 2, 5, 10]) if few else wide)
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     return low, high
