@@ -32,4 +32,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/sequences/copy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sequences/selective_copy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/needle_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/probes/parity_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/probes/parity_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/states/states_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/states/dyck_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/states/counter_test.cc)

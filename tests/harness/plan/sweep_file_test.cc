@@ -7,6 +7,7 @@
 #include "core/base/one_line.h"
 #include "harness/plan/toml_text.h"
 #include "tasks/catalog.h"
+#include "tests/said.h"
 #include "variants/catalog.h"
 
 namespace attn::sweep_file_test {
