@@ -177,12 +177,12 @@ TaskInfo dyck() {
           "Distance: from a position back to the bracket that is closed behind it.\n"
           "Slices: depth (the most brackets open at once), max_gap (the largest distance).",
       .params = {{"brackets", 8, "types of brackets: k of Dyck-(k,m)", 2, 10000},
-                 {"depth", 5, "brackets that may be open at once: m of Dyck-(k,m)", 2, 10000},
+                 {"depth", 10, "brackets that may be open at once: m of Dyck-(k,m)", 2, 10000},
                  {"length", 128, "symbols, brackets that stay open included", 4, 1e6},
                  {"train_examples", 100000, "training set, repeated over epochs"}},
       .presets =
-          {{"standard", "eight types, five deep", {{"brackets", 8}, {"depth", 5}, {"length", 128}}},
-           {"small", "two types, three deep", {{"brackets", 2}, {"depth", 3}, {"length", 64}}}},
+          {{"standard", "eight types, ten deep", {{"brackets", 8}, {"depth", 10}, {"length", 128}}},
+           {"small", "eight types, five deep", {{"brackets", 8}, {"depth", 5}, {"length", 64}}}},
       .make = make_task<Dyck>};
 }
 
