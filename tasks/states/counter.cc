@@ -125,7 +125,7 @@ class Counter final : public Task {
   }
 
   // A bracket opens with odds 2/5 where its type may also close: a count is zero in one place of
-  // six, and often above four.
+  // six, and above four in as many.
   static constexpr uint64_t kUp = 2, kOutOf = 5;
 
   TaskShape do_shape() const override {

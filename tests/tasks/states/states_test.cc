@@ -279,10 +279,11 @@ TEST(States, ShortcutsKnowTheStartOrTheClass) {
                                               {"a4_z5", 60.0, 15.0},
                                               {"z60", 60.0, 60.0}}) {
     const std::vector<Shortcut> shortcuts = make(group, kLength)->shortcuts(1, 2000, kTest);
+    const std::string where = group;  // clang's lambdas capture no structured binding
     const auto expect = [&](const char* name, double score) {
       EXPECT_NEAR(score_of(shortcuts, name), score,
                   5 * std::sqrt(score * (1 - score) / (kTest * kLength)))
-          << group;
+          << where;
     };
     expect("product of the last two", (2 + (kLength - 2) / order) / kLength);
     expect("token there", (1 + (kLength - 1) / order) / kLength);
