@@ -167,8 +167,13 @@ TaskInfo phonebook() {
             "28 entries in 256 tokens, four of them asked for by three letters",
             {{"length", 256}}},
            {"small",
-            "seven entries in 48 tokens, two of them asked for by two letters",
-            {{"letters", 3}, {"prefix", 2}, {"digits", 2}, {"questions", 2}, {"length", 48}}}},
+            "five entries of eight letters in 36 tokens, two of them asked for by two letters",
+            {{"alphabet", 8},
+             {"letters", 3},
+             {"prefix", 2},
+             {"digits", 2},
+             {"questions", 2},
+             {"length", 36}}}},
       .make = make_task<Phonebook>};
 }
 

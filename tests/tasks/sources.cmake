@@ -40,4 +40,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/language/regular_language_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/language/lm_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/plain_text_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ngrams_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ngrams_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/states/states_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/states/dyck_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/states/counter_test.cc)
