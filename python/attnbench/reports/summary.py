@@ -16,6 +16,7 @@ from attnbench.plots.rows.read import FAILURES, Cell, run_of
 from attnbench.plots.rows.scores import Score, TaskGroup, score, shortcut_words
 from attnbench.plots.rows.settings import (
     CUT,
+    LOST,
     MEANINGS,
     MODE_WORDS,
     contract,
@@ -44,8 +45,8 @@ INTERVAL = "95 % interval"
 def summary(book: Book, tasks: Tasks) -> list[str]:
     parts = (speeds(book, tasks), shares(book), peaks(book), scores(book, tasks), errors(book), quality(book))
     told = [sentence for part in parts for sentence in part]
-    cut = f"{CUT}: {MEANINGS[CUT]}." if any(CUT in sentence for sentence in told) else ""
-    return [*told, *filter(None, [cut, in_python(book.rows)])]
+    marks = [f"{mark}: {MEANINGS[mark]}." for mark in (CUT, LOST) if any(mark in sentence for sentence in told)]
+    return [*told, *marks, *filter(None, [in_python(book.rows)])]
 
 
 def speeds(book: Book, tasks: Tasks) -> Iterator[str]:

@@ -10,7 +10,7 @@ from attnbench.plots.kinds.panel_data import Point
 from attnbench.plots.kinds.panel_kinds import KINDS
 from attnbench.plots.kinds.ranking import ranking
 from attnbench.plots.kinds.trades import front, trade_panels
-from attnbench.plots.rows.settings import CUT, mark_of, unfinished
+from attnbench.plots.rows.settings import CUT, LOST, MEANINGS, mark_of, unfinished
 from attnbench.plots.rows.scores import score
 from attnbench.plots.rows.style import Styles
 from attnbench.reports import equal_cost
@@ -20,6 +20,7 @@ from attnbench.reports.scores import accuracy as scores_section
 from attnbench.reports.scores import tradeoff as trade_section
 from attnbench.reports.summary import scores as told_scores
 from attnbench.reports.summary import speeds as told_speeds
+from attnbench.reports.summary import summary
 from dev.pages import ranks
 from dev.pages.by_family import scores_of
 
@@ -58,6 +59,20 @@ class Unfinished(InOverview):
         self.assertEqual(told, {"target": whole, "plateau": whole, "patience": whole, "steps": cut, "time": cut})
         (old,) = self.rows([ended("full", "", stopped_by="steps")]).of("accuracy")
         self.assertEqual((unfinished([old]), mark_of(old)), (False, CUT))
+
+    def test_a_score_without_a_seed_that_failed_says_so(self) -> None:
+        lost = [
+            {**(row := ended("linear", "target")), "cell": f"{seed:016x}", "axes": row["axes"] | {"seed": seed}} for seed in (7, 8)
+        ]
+        lost[1] |= {"status": "diverged", "reason": "the loss was not finite at step 3", "metrics": None, "samples": None}
+        rows = self.rows([*(c for c in cells() if c["variant"]["name"] != "linear" or c["measure"] != "accuracy"), *lost])
+        found = [c for c in rows.of("accuracy") if c.variant == "linear"]
+        self.assertEqual([mark_of(c) for c in found], ["", LOST])
+        self.assertEqual((score(found).seeds, score(found).cell), ((0.95,), f"{7:016x} {8:016x}"))
+        (picture,) = accuracy(rows, Styles(rows))
+        self.assertIn("0.950" + LOST, [t.get_text() for axes in picture.figure.axes for t in axes.texts])
+        book = Book(rows, Styles(rows))
+        self.assertIn(f"{LOST}: {MEANINGS[LOST]}.", summary(book, Tasks(book)))
 
     def test_sentences_rank_what_ended_and_name_what_did_not(self) -> None:
         _, _, book, tasks = self.of(linear="steps")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit  # scipy.stats takes over a second to load
 
-from .read import Cell, ids
+from .read import FAILURES, Cell, ids
 from .settings import contract, is_error, unfinished
 from .settings import name as name_of
 from .style import Series, Styles, among
@@ -169,13 +169,16 @@ def stand_ins(cells: list[Cell]) -> str:
 
 
 def score(cells: Iterable[Cell], split: str = "test") -> Score | None:
-    """Returns the score over seeds on `split`, which is test or validation."""
+    """Returns the score over seeds on `split`, which is test or validation. Its `cell` also names the seeds whose
+    training failed: the score lacks them, and carries their mark."""
+    cells = list(cells)
     known = [c for c in cells if c.ok and c.metric(split) is not None]
     if not known:
         return None
+    lost = [c for c in cells if c.status in FAILURES]
     values = [float(c.metric(split) or 0.0) for c in known]
     found = over_seeds(values, known[0].metric(f"{split}_stderr"))
-    return replace(found, cell=ids(known), is_unfinished=unfinished(known))
+    return replace(found, cell=ids([*known, *lost]), is_unfinished=unfinished(known))
 
 
 def over_seeds(tests: list[float], stderr: float | None) -> Score:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from .read import Cell, Params
+from .read import FAILURES, Cell, Params
 
 SCOPES = ("attention", "layer", "model")
 SCOPE_WORDS = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
@@ -200,15 +200,17 @@ def spec_among(variant: str, params: Params, cells: Iterable[Cell]) -> str:
     return f"{variant}[{words}]" if words else variant
 
 
-CUT, IDENTITIES, UNKNOWN, DISTURBED = "\u2020", "~", "?", "*"
+CUT, LOST, IDENTITIES, UNKNOWN, DISTURBED = "\u2020", "!", "~", "?", "*"
 MEANINGS = {
     CUT: "the training was stopped by its number of steps, not by itself: what was learned by then",
+    LOST: "a training of another seed failed, and the score is that of the others",
     IDENTITIES: "no reference was compared at this length, only answers of the variant with each other",
     UNKNOWN: "the answer was not compared at this length",
     DISTURBED: "measured on a disturbed machine",
 }
 SHORT = {
     CUT: "training cut off by its steps",
+    LOST: "without a seed whose training failed",
     IDENTITIES: "compared with its own answers alone",
     UNKNOWN: "answer not compared at this length",
     DISTURBED: "disturbed",
@@ -226,7 +228,7 @@ def unfinished(cells: Iterable[Cell | None]) -> bool:
 def mark_of(cell: Cell) -> str:
     """Returns the marks of a cell's own number."""
     if not cell.ok:
-        return ""
+        return LOST if cell.measure == "accuracy" and cell.status in FAILURES else ""
     if cell.measure == "accuracy":
         ended = cell.metrics.get("ended_by") or cell.metrics.get("stopped_by")
         return CUT if str(ended) in STOPPED else ""
