@@ -15,6 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from attnbench.plots.rows.settings import is_error
 from dev.packages.reasons import REASONS
 
 from ..faults import BUILT, ROOT
@@ -148,7 +149,7 @@ class TasksPage(unittest.TestCase):
             rows = section.partition("| scores without attention |")[2].split("\n\n")[0]
             scores = [float(x) for x in re.findall(r"\| ([0-9.]+) \|$", rows, re.M)]
             chance, *shortcuts = scores
-            error = task["metric"] == "mean_squared_error"
+            error = is_error(task["metric"])
             solved = [score <= 0.01 * chance if error else score >= 0.99 for score in shortcuts]
             self.assertEqual(any(solved), task["control"] is not None, task["name"])
         for name in ("majority", "parity"):
