@@ -202,7 +202,8 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key.task = Plugin{task->name, task_params.for_key(task->params)};
           key.training = training;
           key.test_with = sweep.tested[i];
-          key.test_on = sweep.tested_on[t];
+          for (const Params& other : sweep.tested_on[t])
+            key.test_on.push_back(other.for_key(task->params));
           if (!filter.keeps(key)) continue;
           add_task_sources(*built, key);
           if (shape.outputs > 0)  // it stands where the variant cannot

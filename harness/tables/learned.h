@@ -11,8 +11,7 @@
 namespace attn {
 
 // Share of the way from the best shortcut to a perfect score that the control must come. Of bits
-// nobody knows the least: there the share is of the way from the frequencies of the labels to the
-// best shortcut.
+// nobody knows a perfect score, and the bar is the best shortcut.
 inline constexpr double kBarShare = 0.5;
 // The score that a training of the row's setting must reach to have learned it.
 double bar_of(const AccuracyMetrics& metrics);

@@ -19,27 +19,29 @@ int32_t other_value(Rng& random, int64_t values, int32_t value) {
 
 std::vector<Binding> changing_bindings(Rng& random, int64_t keys, int64_t values, int64_t updates,
                                        int64_t deletes) {
-  // How often each key occurs; the last time of one that is deleted is its deletion.
-  std::vector<int64_t> left(static_cast<size_t>(keys), 1 + updates);
-  std::vector<bool> is_deleted(static_cast<size_t>(keys));
-  for (const int32_t key : distinct(random, keys, deletes)) {
-    is_deleted[static_cast<size_t>(key)] = true;
-    left[static_cast<size_t>(key)]++;
+  const int64_t bound = bindings_of_key(updates, deletes), events = bound + (deletes > 0 ? 1 : 0);
+  // After how many of its bindings a key is deleted.
+  std::vector<int64_t> deleted_after(static_cast<size_t>(keys), -1);
+  if (deletes > 0) {
+    for (int64_t& after : deleted_after) after = random.between(1, bound - 1);
+    for (const int32_t key : distinct(random, keys, deletes))
+      deleted_after[static_cast<size_t>(key)] = bound;
   }
   std::vector<int32_t> order;
   for (int32_t key = 0; key < keys; key++)
-    order.insert(order.end(), static_cast<size_t>(left[static_cast<size_t>(key)]), key);
+    order.insert(order.end(), static_cast<size_t>(events), key);
   const int64_t count = std::ssize(order);
   for (int64_t i = 0; i < count; i++)
     std::swap(order[static_cast<size_t>(i)],
               order[static_cast<size_t>(random.between(i, count - 1))]);
   std::vector<int32_t> held(static_cast<size_t>(keys), -1);
+  std::vector<int64_t> seen(static_cast<size_t>(keys));
   std::vector<Binding> bindings;
   for (const int32_t key : order) {
     const auto k = static_cast<size_t>(key);
-    const bool ends = --left[k] == 0 && is_deleted[k];
-    if (!ends) held[k] = other_value(random, values, held[k]);
-    bindings.push_back({key, ends ? Binding::kDeleted : held[k]});
+    const bool deletion = seen[k]++ == deleted_after[k];
+    if (!deletion) held[k] = other_value(random, values, held[k]);
+    bindings.push_back({key, deletion ? Binding::kDeleted : held[k]});
   }
   return bindings;
 }

@@ -27,9 +27,10 @@ class Compose final : public recall::RecallTask {
     ATTN_CHECK(4 * pairs_ <= length(),
                "compose: pairs={} need a length of at least {}, got length={}", pairs_, 4 * pairs_,
                length());
-    ATTN_CHECK(hops_ < pairs_,
-               "compose: hops={} reach the first key again; with pairs={} at most {}", hops_,
-               pairs_, pairs_ - 1);
+    ATTN_CHECK(2 * hops_ < pairs_,
+               "compose: hops={} with pairs={}: the way back along the cycle is no longer; at most "
+               "{}, or more pairs",
+               hops_, pairs_, (pairs_ - 1) / 2);
     ATTN_CHECK(fewest_ <= hops_, "compose: min_hops={} is neither 0 nor from 1 to hops={}", fewest_,
                hops_);
     ATTN_CHECK(inputs() >= recall::kFewestInputs,
@@ -94,6 +95,16 @@ class Compose final : public recall::RecallTask {
     return key;
   }
 
+  // The label where it is at most `most` hops away, else the keys that are farther than that.
+  static std::vector<int32_t> candidates(const Example& e, size_t position, int64_t most) {
+    const auto hops = static_cast<int64_t>(e.slices.at("hops"));
+    if (hops <= most) return {after(e, position, hops)};
+    std::vector<int32_t> left;
+    for (int64_t far = most + 1; far < std::ssize(e.evidence) / 2; far++)
+      left.push_back(after(e, position, far));
+    return left;
+  }
+
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
     const auto context = [](const Example& e, size_t) {
@@ -103,10 +114,10 @@ class Compose final : public recall::RecallTask {
     };
     std::vector<Shortcut> all = {
         {"random context value", recall::random_choice_score(test, context)}};
-    for (int64_t hops = 1; hops < hops_; hops++)
-      all.push_back({fmt::format("{} hop{} for all", hops, hops == 1 ? "" : "s"),
-                     recall::rule_score(test, [hops](const Example& e, size_t position) {
-                       return after(e, position, hops);
+    for (int64_t most = 1; most < hops_; most++)
+      all.push_back({fmt::format("{} hop{} at most", most, most == 1 ? "" : "s"),
+                     recall::random_choice_score(test, [most](const Example& e, size_t position) {
+                       return candidates(e, position, most);
                      })});
     return all;
   }
@@ -146,11 +157,11 @@ TaskInfo compose() {
           "Distance of a label: from the question back to the earliest of the h pairs that it\n"
           "takes.\n"
           "Slices: hops, which is h.\n"
-          "A shortcut that takes fewer hops than asked is never right: of examples with h drawn\n"
-          "from 1..hops it has the share of its own.",
+          "A shortcut that takes k hops at most guesses beyond them, among the keys that it has\n"
+          "not passed.",
       .params = {{"symbols", 64, "different keys; padding is not among them", 3, 1e6},
                  {"pairs", 8, "pairs, each asked for once", 3, 1e6},
-                 {"hops", 2, "steps from the key that is asked about to the label, at most", 1,
+                 {"hops", 2, "steps from the key to the label at most, fewer than half of pairs", 1,
                   1000},
                  {"min_hops", 0, "at least; 0: always hops", 0, 1000},
                  {"length", 64, "sequence length, even and at least 4·pairs", 12, 1e6},
@@ -159,8 +170,8 @@ TaskInfo compose() {
                    "one to three hops over 16 pairs in 128 tokens",
                    {{"pairs", 16}, {"hops", 3}, {"min_hops", 1}, {"length", 128}}},
                   {"small",
-                   "one or two hops over four pairs in 32 tokens",
-                   {{"symbols", 16}, {"pairs", 4}, {"hops", 2}, {"min_hops", 1}, {"length", 32}}}},
+                   "one or two hops over eight pairs in 48 tokens",
+                   {{"symbols", 16}, {"pairs", 8}, {"hops", 2}, {"min_hops", 1}, {"length", 48}}}},
       .make = make_task<Compose>};
 }
 

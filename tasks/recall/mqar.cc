@@ -63,7 +63,10 @@ class Mqar final : public recall::RecallTask {
   // Stands where a deleted key would have its value.
   int32_t deleted() const { return static_cast<int32_t>(vocab_ + (random_non_queries_ ? 0 : 1)); }
   // Keys and values before the questions, in pairs of tokens.
-  int64_t listed(int64_t pairs) const { return passes_ * pairs * (1 + updates_) + deletes_; }
+  int64_t listed(int64_t pairs) const {
+    if (!changes()) return passes_ * pairs;
+    return pairs * (recall::bindings_of_key(updates_, deletes_) + (deletes_ > 0 ? 1 : 0));
+  }
 
   void add(Setting setting, double a) {
     const int64_t before = listed(setting.pairs), least = 2 * (before + setting.pairs);
@@ -201,11 +204,8 @@ class Mqar final : public recall::RecallTask {
     };
     const auto last = [this](const Example& e, size_t p) { return values_of(e, p).back(); };
     std::vector<Shortcut> all = {{"random context value", recall::random_choice_score(test, any)}};
-    if (updates_ > 0) {
-      all.push_back({"first value of the key", recall::rule_score(test, first)});
-      all.push_back(
-          {"most frequent value of the key", recall::random_choice_score(test, commonest)});
-    }
+    all.push_back({"first value of the key", recall::rule_score(test, first)});
+    all.push_back({"most frequent value of the key", recall::random_choice_score(test, commonest)});
     if (deletes_ > 0)
       all.push_back({"last value of the key, as if never deleted", recall::rule_score(test, last)});
     return all;
@@ -281,10 +281,11 @@ TaskInfo mqar() {
           "mixture=zoology: an example is of one of the sizes (length, pairs) (64, 4), (128, 8),\n"
           "(256, 16), (256, 32) and (256, 64), those beyond the parameters length and pairs left\n"
           "out, drawn in the ratio 5:1:1:1:1; shorter ones are padded at the end.\n"
-          "updates=U, deletes=D: each key is bound 1 + U times, to another value than it has,\n"
-          "drawn uniformly from all others; D keys are deleted after their last binding, by the\n"
-          "key and a token of its own (the id after all others). The order of all this is "
-          "uniform.\n"
+          "updates=U: each key is bound 1 + U times, each time to a value drawn uniformly from\n"
+          "those other than its last one, in an order drawn uniformly. deletes=D: each key is\n"
+          "bound at least twice and deleted once, by the key and a token of its own (the id after\n"
+          "all others): D keys after their last binding, the others before it, so that only the\n"
+          "order tells which are deleted.\n"
           "Label: at a repeated key, the token of its last value, or that of a deletion; nothing\n"
           "else is scored. Causal.\n"
           "Evidence: the positions of the pairs, all of which are asked for.\n"
@@ -293,49 +294,54 @@ TaskInfo mqar() {
           "and max_gap are those of an example.\n"
           "Slices: mean_gap, min_gap, max_gap; of a mixture also length and pairs; with updates\n"
           "or deletes mean_later, how many bindings and deletions follow the one that counts.",
-      .params = {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
-                 {"pairs", 8, "key-value pairs, each asked for once"},
-                 {"length", 64, "sequence length, even and at least (2·passes + 2)·pairs", 4, 1e6},
-                 {"passes", 1, "how often the pairs are listed before they are asked for", 1, 100},
-                 {"power", 0.01, "exponent a of the gaps' power law a·x^(a-1)", 0.001, 8.0},
-                 {"mixture",
-                  {"one", "zoology"},
-                  "examples of one size; or of Based's training sizes up to length and pairs"},
-                 ParamSpec("updates", 0, "how often each key is bound again", 0, 1000)
-                     .when("mixture", "one")
-                     .later(),
-                 ParamSpec("deletes", 0, "keys that are deleted in the end", 0, 1e6)
-                     .when("mixture", "one")
-                     .later(),
-                 {"random_non_queries", true,
-                  "fill the rest with random tokens rather than with a blank"},
-                 {"train_examples", 6400,
-                  "training set, repeated over epochs: small models find recall sooner on a "
-                  "repeated set"}},
-      .presets = {{"standard",
-                   "Zoology's (256, 16) with a smaller vocabulary",
-                   {{"vocab", 256}, {"pairs", 16}, {"length", 256}, {"power", 1.0}}},
-                  {"small",
-                   "four pairs in 64 tokens, asked anywhere",
-                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}},
-                  {"updates",
-                   "as small, but each key is bound twice more, and the last value counts",
-                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}, {"updates", 2}}},
-                  {"deletes",
-                   "as small, but half of the keys are deleted",
-                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}, {"deletes", 2}}},
-                  figure(64, 4),
-                  figure(128, 8),
-                  figure(256, 16),
-                  figure(512, 64),
-                  {"based",
-                   "Based's training mixture, up to 64 pairs in 256 tokens",
-                   {{"mixture", std::string("zoology")},
-                    {"vocab", 8192},
-                    {"pairs", 64},
-                    {"length", 256},
-                    {"power", 0.01},
-                    {"train_examples", 180'000}}}},
+      .params =
+          {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
+           {"pairs", 8, "key-value pairs, each asked for once"},
+           {"length", 64, "sequence length, even and at least (2·passes + 2)·pairs", 4, 1e6},
+           {"passes", 1, "how often the pairs are listed before they are asked for", 1, 100},
+           {"power", 0.01, "exponent a of the gaps' power law a·x^(a-1)", 0.001, 8.0},
+           {"mixture",
+            {"one", "zoology"},
+            "examples of one size; or of Based's training sizes up to length and pairs"},
+           ParamSpec("updates", 0, "how often each key is bound again", 0, 1000)
+               .when("mixture", "one")
+               .later(),
+           ParamSpec(
+               "deletes", 0,
+               "keys that are deleted in the end; the others were before they were bound again", 0,
+               1e6)
+               .when("mixture", "one")
+               .later(),
+           {"random_non_queries", true,
+            "fill the rest with random tokens rather than with a blank"},
+           {"train_examples", 6400,
+            "training set, repeated over epochs: small models find recall sooner on a "
+            "repeated set"}},
+      .presets =
+          {{"standard",
+            "Zoology's (256, 16) with a smaller vocabulary",
+            {{"vocab", 256}, {"pairs", 16}, {"length", 256}, {"power", 1.0}}},
+           {"small",
+            "four pairs in 64 tokens, asked anywhere",
+            {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}},
+           {"updates",
+            "as small, but each key is bound twice more, and the last value counts",
+            {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}, {"updates", 2}}},
+           {"deletes",
+            "as small, but each key is bound twice and deleted once, half of them in the end",
+            {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}, {"deletes", 2}}},
+           figure(64, 4),
+           figure(128, 8),
+           figure(256, 16),
+           figure(512, 64),
+           {"based",
+            "Based's training mixture, up to 64 pairs in 256 tokens",
+            {{"mixture", std::string("zoology")},
+             {"vocab", 8192},
+             {"pairs", 64},
+             {"length", 256},
+             {"power", 0.01},
+             {"train_examples", 180'000}}}},
       .make = make_task<Mqar>};
 }
 

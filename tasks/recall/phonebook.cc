@@ -3,6 +3,7 @@
 // arXiv:2402.01032, section 4, with tokens in place of words and a part of the name in place of
 // the whole. O(length·letters) per example.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/base/check.h"
@@ -32,6 +33,13 @@ class Phonebook final : public recall::RecallTask {
                length(), std::max<int64_t>(0, entries_), questions_);
     double names = 1;
     for (int64_t i = 0; i < prefix_; i++) names *= static_cast<double>(alphabet_);
+    double inputs = 1;
+    for (int64_t i = 0; i < entries_ && inputs < recall::kFewestInputs; i++)
+      inputs *= (names - static_cast<double>(i)) * std::pow(10, static_cast<double>(digits_));
+    ATTN_CHECK(inputs >= recall::kFewestInputs,
+               "phonebook: {} entries of {} letters and {} digits make only {:.0f} different "
+               "inputs; letters, digits or length must be larger",
+               entries_, prefix_, digits_, inputs);
     ATTN_CHECK(static_cast<double>(entries_) <= names / 2,
                "phonebook: prefix={} of alphabet={} tell {:.0f} names apart; for {} entries at "
                "least {} are needed",
@@ -91,23 +99,39 @@ class Phonebook final : public recall::RecallTask {
 
   int32_t question() const { return static_cast<int32_t>(alphabet_ + kDigits + 1); }
 
-  // The digit after the latest earlier occurrence of the `run` tokens up to `position`, where one
-  // stands there; else -1.
-  int32_t digit_after(const Example& e, size_t position, size_t run) const {
-    const int32_t next = recall::after_latest(e.tokens, position, run);
-    return next > alphabet_ && next <= alphabet_ + kDigits ? next : -1;
+  // Digits of the entries whose last `run` tokens before that digit, of those that a question
+  // shows, are the ones before `position`: what is known without the rest of the prefix. The
+  // question starts after `mark`.
+  std::vector<int32_t> digits_after(const Example& e, size_t position, int64_t run) const {
+    size_t mark = position;
+    while (e.tokens[mark] != question()) mark--;
+    const auto shown = static_cast<int64_t>(position - mark);  // tokens of the prefix and digits
+    const auto place = [this](int64_t token) {                 // in an entry
+      return token < prefix_ ? token : token - prefix_ + letters_;
+    };
+    std::vector<int32_t> digits;
+    for (int64_t at = 0; at < entries_ * entry(); at += entry()) {
+      bool fits = true;
+      for (int64_t token = std::max<int64_t>(0, shown - run); token < shown; token++)
+        fits = fits && e.tokens[static_cast<size_t>(at + place(token))] ==
+                           e.tokens[mark + 1 + static_cast<size_t>(token)];
+      if (fits) digits.push_back(e.tokens[static_cast<size_t>(at + place(shown))]);
+    }
+    return digits;
   }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
-    const auto digits = [this](size_t run) {
-      return
-          [this, run](const Example& e, size_t position) { return digit_after(e, position, run); };
-    };
-    return {{"most frequent digit",
-             recall::commonest_token_score(test, alphabet_ + 1, alphabet_ + kDigits)},
-            {"digit after the last token's latest", recall::rule_score(test, digits(1))},
-            {"digit after the last two tokens' latest", recall::rule_score(test, digits(2))}};
+    std::vector<Shortcut> all = {
+        {"most frequent digit",
+         recall::commonest_token_score(test, alphabet_ + 1, alphabet_ + kDigits)}};
+    for (int64_t run = 1; run < prefix_; run++)
+      all.push_back({run == 1 ? std::string("entries by the last token")
+                              : fmt::format("entries by the last {} tokens", run),
+                     recall::random_choice_score(test, [this, run](const Example& e, size_t i) {
+                       return digits_after(e, i, run);
+                     })});
+    return all;
   }
 
   std::string do_draw(const Example& e) const override {
@@ -154,8 +178,10 @@ TaskInfo phonebook() {
           "Evidence: the positions of the entries.\n"
           "Distance of a label: from it back to the digit in the entry.\n"
           "Slices: mean_later, how many entries follow those that are asked for.\n"
-          "A longer sequence has more entries; the rest of a division is left out.",
-      .params = {{"alphabet", 16, "different letters", 2, 1000},
+          "A longer sequence has more entries; the rest of a division is left out. Few letters "
+          "make\n"
+          "many names start alike, so that all letters of a prefix are needed.",
+      .params = {{"alphabet", 6, "different letters", 2, 1000},
                  {"letters", 4, "letters of a name", 1, 1000},
                  {"prefix", 3, "letters that a question gives", 1, 1000},
                  {"digits", 4, "digits of a number", 1, 1000},
@@ -167,13 +193,8 @@ TaskInfo phonebook() {
             "28 entries in 256 tokens, four of them asked for by three letters",
             {{"length", 256}}},
            {"small",
-            "five entries of eight letters in 36 tokens, two of them asked for by two letters",
-            {{"alphabet", 8},
-             {"letters", 3},
-             {"prefix", 2},
-             {"digits", 2},
-             {"questions", 2},
-             {"length", 36}}}},
+            "five entries of six letters in 36 tokens, two of them asked for by two",
+            {{"letters", 3}, {"prefix", 2}, {"digits", 2}, {"questions", 2}, {"length", 36}}}},
       .make = make_task<Phonebook>};
 }
 

@@ -134,13 +134,17 @@ std::vector<Shortcut> gram_shortcuts(const TaskShape& shape, const std::vector<E
     trained.add(before, label);
   });
   Bits by_training, in_context;
+  double mixed = 0;
   size_t current = 0;  // the example that `own` counts
   each_label(test, std::numeric_limits<int64_t>::max(),
              [&](size_t number, std::span<const int32_t> before, int32_t label) {
-               by_training.add(trained.probabilities(before, label));
+               const auto learned = trained.probabilities(before, label);
+               by_training.add(learned);
                if (number != current) own.clear();
                current = number;
-               in_context.add(own.probabilities(before, label));
+               const auto seen = own.probabilities(before, label);
+               in_context.add(seen);
+               mixed -= same_log2(0.9 * learned[kMixedOrder - 1] + 0.1 * seen[kGramOrders - 1]);
                own.add(before, label);
              });
   ATTN_CHECK(by_training.labels > 0, "no labels to score");
@@ -149,6 +153,8 @@ std::vector<Shortcut> gram_shortcuts(const TaskShape& shape, const std::vector<E
     found.push_back({fmt::format("n-gram of {}", n + 1), by_training.mean(n)});
   for (size_t n = 0; n < kGramOrders; n++)
     found.push_back({fmt::format("n-gram of {} in context", n + 1), in_context.mean(n)});
+  found.push_back({fmt::format("n-gram of {}, 9:1 with {} in context", kMixedOrder, kGramOrders),
+                   mixed / static_cast<double>(by_training.labels)});
   return found;
 }
 

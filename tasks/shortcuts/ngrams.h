@@ -12,6 +12,7 @@
 namespace attn {
 
 inline constexpr size_t kGramOrders = 6;  // of 1 to 6 tokens, the label included
+inline constexpr size_t kMixedOrder = 5;  // of training, where it is mixed with that of the context
 
 // Counts of labels behind the last 0 to 5 tokens. Probabilities are interpolated after Witten and
 // Bell 1991 (method C): behind a context that was seen c times, with t different labels,
@@ -52,8 +53,9 @@ class NGrams {
 
 // The mean bits of the test labels: "label frequencies", fitted on training examples, which is a
 // constant; "n-gram of N" from 2 on, fitted on them too; "n-gram of N in context" from 1 on, fitted
-// on what the sequence holds before the label. Of training, the first 2^22 labels are looked at.
-// 2^20 labels take about two seconds.
+// on what the sequence holds before the label; and nine parts of "n-gram of 5" with one of "n-gram
+// of 6 in context", which knows the names that a text repeats. Of training, the first 2^22 labels
+// are looked at. 2^20 labels take about two seconds.
 std::vector<Shortcut> gram_shortcuts(const TaskShape& shape, const std::vector<Example>& train,
                                      const std::vector<Example>& test);
 

@@ -146,7 +146,45 @@ class Counter final : public Task {
     };
     if (blocks_) return {{"b's since the last a", lookup_score(train, test, run)}};
     const auto moves = [this](const Example& e, size_t i) { return last_moves(e, i); };
-    return {{"last bracket of each type", lookup_score(train, test, moves)}};
+    return {{"last bracket of each type", lookup_score(train, test, moves)},
+            {"last 8 brackets of each type", by_latest(train, test)}};
+  }
+
+  static constexpr int32_t kLatest = 8;
+
+  // Adds a bracket to the last kLatest of its type, which are the bits below the highest one.
+  void move(int32_t token, std::vector<uint32_t>& latest) const {
+    uint32_t& bits = latest[static_cast<size_t>((token - 1) % counters_)];
+    bits = 2 * bits + (token <= counters_);
+    if (bits >= 2U << kLatest) bits = bits % (1U << kLatest) + (1U << kLatest);
+  }
+
+  // The set of the types of which, after the same latest brackets of the type, more than half of
+  // the training labels say that one may close.
+  double by_latest(const std::vector<Example>& train, const std::vector<Example>& test) const {
+    std::vector<int64_t> may_close(2U << kLatest);  // less the labels that say it may not
+    const auto each = [this](const std::vector<Example>& examples, const auto& label) {
+      for (const Example& e : examples) {
+        std::vector<uint32_t> latest(static_cast<size_t>(counters_), 1);
+        for (size_t i = 0; i < e.tokens.size(); i++) {
+          move(e.tokens[i], latest);
+          if (e.target[i] != kIgnoredLabel) label(e.target[i], latest);
+        }
+      }
+    };
+    each(train, [&](int32_t set, const std::vector<uint32_t>& latest) {
+      for (size_t type = 0; type < latest.size(); type++)
+        may_close[latest[type]] += ((set >> type) & 1) ? 1 : -1;
+    });
+    int64_t right = 0, labels = 0;
+    each(test, [&](int32_t set, const std::vector<uint32_t>& latest) {
+      int32_t guess = 0;
+      for (size_t type = 0; type < latest.size(); type++)
+        guess |= int32_t{may_close[latest[type]] > 0} << type;
+      right += guess == set;
+      labels++;
+    });
+    return static_cast<double>(right) / static_cast<double>(labels);
   }
 
   // A digit for each type: it has not occurred, it opened last, it closed last.

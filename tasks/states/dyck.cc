@@ -117,10 +117,25 @@ class Dyck final : public Task {
       return int64_t{type_of(e.tokens[i])};
     };
     const auto commonest = [this](const Example& e, size_t i) { return most_common(e, i, 0); };
+    const auto stacked = [this](const Example& e, size_t i) { return open_in_window(e, i); };
     const auto open = [this](const Example& e, size_t i) { return most_common(e, i, -1); };
     return {{"latest opening bracket", lookup_score(train, test, latest)},
             {"most frequent opening bracket", lookup_score(train, test, commonest)},
-            {"type most often left open", lookup_score(train, test, open)}};
+            {"type most often left open", lookup_score(train, test, open)},
+            {"stack of the last 16 tokens", lookup_score(train, test, stacked)}};
+  }
+
+  // The type that the last 16 tokens leave open; -1 where it opened before them.
+  int64_t open_in_window(const Example& e, size_t position) const {
+    constexpr size_t kWindow = 16;
+    int64_t closed = 0;
+    for (size_t i = position + 1; i-- > 0 && i + kWindow > position;) {
+      if (!opens(e.tokens[i]))
+        closed++;
+      else if (closed-- == 0)
+        return type_of(e.tokens[i]);
+    }
+    return -1;
   }
 
   // The type with the largest count up to a position, where a closing bracket counts `closed`.

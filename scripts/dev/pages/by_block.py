@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from attnbench.plots.rows.learned import published
-from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.read import Cell, Params, read_rows
 from attnbench.plots.rows.scores import TaskGroup, short_titles, task_groups
+from attnbench.plots.rows.settings import spec_among
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import markdown
 
@@ -25,16 +27,18 @@ def table(path: Path) -> str:
     numbers that the two models learn. The mixer of exact attention has no other layer."""
     rows = published(read_rows([path]), without_control=False)
     groups = task_groups(rows.of("accuracy"))
-    names = dict.fromkeys(s.variant for s in Styles(rows).series([c for g in groups for c in g.cells]))
+    every = [c for g in groups for c in g.cells]
+    mixers = dict.fromkeys((s.variant, _mixer(s.params)) for s in Styles(rows).series(every))
+    plain = [replace(c, params=_mixer(c.params)) for c in every]
     heads = ["variant"]
     for title in short_titles(groups):
         heads += [f"`{title}`: mixer", "layer"]
     lines = []
-    for name in names:
-        line = [f"`{name}`"]
+    for mixer in mixers:
+        line = [f"`{spec_among(*mixer, plain)}`"]
         for group in groups:
-            line += [entry(_of(group, name, layer)) or "—" for layer in (False, True)]
-        lines.append([*line, *(_parameters(groups, name, layer) for layer in (False, True))])
+            line += [entry(_of(group, mixer, layer)) for layer in (False, True)]
+        lines.append([*line, *(_parameters(groups, mixer, layer) for layer in (False, True))])
     shortcuts = []
     for group in groups:
         best = group.best_shortcut()
@@ -43,11 +47,15 @@ def table(path: Path) -> str:
     return markdown([*heads, "parameters: mixer", "layer"], [*lines, ["best shortcut", *shortcuts, "", ""]]) + left_out
 
 
-def _of(group: TaskGroup, variant: str, layer: bool) -> list[Cell]:
-    return [cell for cell in group.cells if cell.variant == variant and is_layer(cell) == layer]
+def _mixer(params: Params) -> Params:
+    return tuple((name, value) for name, value in params if name != BLOCK)
 
 
-def _parameters(groups: list[TaskGroup], variant: str, layer: bool) -> str:
+def _of(group: TaskGroup, mixer: tuple[str, Params], layer: bool) -> list[Cell]:
+    return [c for c in group.cells if (c.variant, _mixer(c.params)) == mixer and is_layer(c) == layer]
+
+
+def _parameters(groups: list[TaskGroup], mixer: tuple[str, Params], layer: bool) -> str:
     """Of the model on the first task that has it: other tasks differ in their tokens alone."""
-    found = next((int(cell.metric("parameters") or 0) for group in groups for cell in _of(group, variant, layer)), 0)
+    found = next((int(cell.metric("parameters") or 0) for group in groups for cell in _of(group, mixer, layer)), 0)
     return f"{found:,}" if found else "—"

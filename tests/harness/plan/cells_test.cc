@@ -47,6 +47,26 @@ TEST(Cells, EqualLayersAreCellsOfTheirOwn) {
   }
 }
 
+// What was measured before a parameter was there keeps its id.
+TEST(Cells, ALaterParameterIsInTheKeyWhereItIsNotAtItsDefault) {
+  SweepRequest request;
+  request.tasks = {"mqar[preset=small]", "mqar[preset=updates]"};
+  request.variants = {"deltanet[beta_max=[1,2]]"};
+  request.test_on = "length=128";
+  const std::vector<Cell> cells = plan(request).cells;
+  ASSERT_EQ(cells.size(), 4u);
+  std::set<std::pair<bool, bool>> held;  // beta_max, updates
+  for (const Cell& cell : cells) {
+    const auto& task = cell.key.task.value().params.values();
+    const auto& on = cell.key.test_on.at(0).values();
+    held.emplace(cell.key.variant.params.values().contains("beta_max"), task.contains("updates"));
+    EXPECT_EQ(on.contains("updates"), task.contains("updates"));
+    EXPECT_FALSE(task.contains("deletes"));
+    EXPECT_FALSE(on.contains("deletes"));
+  }
+  EXPECT_EQ(held.size(), 4u);
+}
+
 TEST(Cells, DefaultsAreFilledIn) {
   SweepRequest request;
   request.variants = {"truncated[window=7]"};

@@ -150,6 +150,18 @@ TEST(Rules, AxesOfAZipGoInStepBesideTheCrossProduct) {
       << "the zip stands where its first axis does";
 }
 
+// Keys leave later parameters out at their default; conditions know them all the same.
+TEST(Rules, ConditionsKnowTheDefaultsThatKeysLeaveOut) {
+  const std::string all =
+      "[[sweep]]\nmeasure = 'accuracy'\nvariants = 'deltanet[beta_max=[1,2]]'\n"
+      "tasks = ['mqar[preset=small]', 'mqar[preset=updates]']\n";
+  EXPECT_EQ(cells_of(all).size(), 4u);
+  for (const char* condition :
+       {"exclude = [{ task = 'mqar[updates=0]' }]", "include = [{ task = 'mqar[preset=small]' }]",
+        "exclude = [{ variant = 'deltanet[beta_max=1]' }]"})
+    EXPECT_EQ(cells_of(all + condition).size(), 2u) << condition;
+}
+
 TEST(Rules, TwoZipsAreCrossed) {
   const auto choices = combinations(
       {{"length", {"1", "2"}}, {"batch", {"3", "4"}}, {"heads", {"5", "6"}}, {"seed", {"7", "8"}}},

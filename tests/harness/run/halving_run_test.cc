@@ -40,8 +40,8 @@ struct Played {
   std::vector<Cell> results;
 
   // `target`: what a score above it ends by.
-  Played(const SweepRequest& request, const std::map<double, double>& validation,
-         double target = 2) {
+  Played(const SweepRequest& request, const std::map<double, double>& validation, double target = 2,
+         const std::string& metric = "accuracy") {
     const std::vector<Cell> grid = plan(request).cells;
     std::map<std::string, Row> answered;
     while (true) {
@@ -55,7 +55,7 @@ struct Played {
         row.key = cell.key;
         const double score = validation.at(rate_of(cell.key));
         if (score < 0) row.result.status = Status::diverged;
-        row.result.metrics = AccuracyMetrics{.metric = "accuracy", .test = 1 - score};
+        row.result.metrics = AccuracyMetrics{.metric = metric, .test = 1 - score};
         auto& metrics = std::get<AccuracyMetrics>(row.result.metrics);
         metrics.validation = score;
         metrics.steps = score == 1 ? static_cast<int64_t>(1e5 * rate_of(cell.key)) : 100;
@@ -119,6 +119,13 @@ TEST(Halving, OfEqualScoresTheOneThatTookFewerStepsGoesOn) {
   EXPECT_EQ(rate_of(Played(request, {{4e-3, 0.5}, {2e-3, 0.5}}).results.at(0).key), 4e-3)
       << "the first that was given";
   EXPECT_EQ(Played(request, {{4e-3, -1}, {2e-3, -1}}).results.size(), 3u) << "all diverged";
+}
+
+TEST(Halving, OfBitsTheLeastGoesOn) {
+  SweepRequest request = six_rates();
+  request.tune = "learning_rate=[4e-3,2e-3]";
+  const Played played(request, {{4e-3, 0.7}, {2e-3, 0.5}}, 2, "bits_per_token");
+  EXPECT_EQ(rate_of(played.results.at(0).key), 2e-3);
 }
 
 TEST(Halving, ATargetThatIsReachedEndsTheRoundsAtTheMiddleOfThoseThatReachedIt) {

@@ -66,14 +66,16 @@ TEST(Compose, AWalkSolvesIt) {
   }
 }
 
-TEST(Compose, FewerHopsAreNeverRight) {
-  const std::vector<Shortcut> one = make({{"min_hops", 2}})->shortcuts(1, 500, 500);
-  EXPECT_DOUBLE_EQ(score_of(one, "1 hop for all"), 0);
+TEST(Compose, FewerHopsGuessAmongTheKeysNotPassed) {
+  const std::vector<Shortcut> two = make({{"min_hops", 2}})->shortcuts(1, 500, 500);
+  EXPECT_NEAR(score_of(two, "1 hop at most"), 1.0 / 6, 1e-9);  // 8 less the key and its value
   const std::vector<Shortcut> mixed =
-      make({{"pairs", 8}, {"hops", 4}, {"min_hops", 1}})->shortcuts(1, 500, 4000);
-  for (const char* name : {"1 hop for all", "2 hops for all", "3 hops for all"})
-    EXPECT_NEAR(score_of(mixed, name), 0.25, 0.035) << name;
-  EXPECT_DOUBLE_EQ(score_of(mixed, "random context value"), 1.0 / 8);
+      make({{"pairs", 9}, {"hops", 4}, {"min_hops", 1}})->shortcuts(1, 500, 4000);
+  for (const int hops : {1, 2, 3})
+    EXPECT_NEAR(score_of(mixed, fmt::format("{} hop{} at most", hops, hops == 1 ? "" : "s")),
+                hops / 4.0 + (1 - hops / 4.0) / (8 - hops), 0.04)
+        << hops;
+  EXPECT_NEAR(score_of(mixed, "random context value"), 1.0 / 9, 1e-9);
 }
 
 TEST(Compose, BadParametersAreClearErrors) {
@@ -81,11 +83,12 @@ TEST(Compose, BadParametersAreClearErrors) {
     return fault_of([&] { make(more); });
   };
   EXPECT_TRUE(says(message({{"length", 33}}), "length=33 must be even"));
-  EXPECT_TRUE(says(message({{"length", 14}}), "at least 16, got length=14"));
-  EXPECT_TRUE(says(message({{"symbols", 3}}), "symbols=3 are fewer than pairs=4"));
-  EXPECT_TRUE(says(message({{"hops", 4}}), "with pairs=4 at most 3"));
+  EXPECT_TRUE(says(message({{"length", 30}}), "at least 32, got length=30"));
+  EXPECT_TRUE(says(message({{"symbols", 7}}), "symbols=7 are fewer than pairs=8"));
+  EXPECT_TRUE(says(message({{"hops", 4}}),
+                   "hops=4 with pairs=8: the way back along the cycle is no longer; at most 3"));
   EXPECT_TRUE(says(message({{"min_hops", 3}}), "min_hops=3 is neither 0 nor from 1 to hops=2"));
-  EXPECT_TRUE(says(message({{"symbols", 3}, {"pairs", 3}, {"length", 12}}),
+  EXPECT_TRUE(says(message({{"symbols", 3}, {"pairs", 3}, {"hops", 1}, {"length", 12}}),
                    "compose: 3 of 3 symbols in 12 tokens make only 72 different inputs"));
   EXPECT_EQ(message({{"hops", 3}}), "");
 }

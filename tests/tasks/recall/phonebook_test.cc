@@ -75,7 +75,7 @@ TEST(Phonebook, LettersAndDigitsAreUniform) {
     letters[e.tokens[2]]++;  // the third letter, which no other entry binds
     digits[e.tokens[3]]++;
   }
-  ASSERT_EQ(letters.size(), 8u);
+  ASSERT_EQ(letters.size(), 6u);
   ASSERT_EQ(digits.size(), 10u);
   for (const auto& counts : {letters, digits}) {
     const double mean = kCount / static_cast<double>(counts.size());
@@ -89,13 +89,25 @@ TEST(Phonebook, ALongerSequenceHasMoreEntries) {
   EXPECT_EQ(make({{"length", 96}})->shape().vocab, make({})->shape().vocab);
 }
 
-TEST(Phonebook, Shortcuts) {
-  const std::vector<Shortcut> found = make({}, "standard")->shortcuts(1, 500, 500);
-  EXPECT_NEAR(score_of(found, "majority"), 0.1, 0.03);
-  EXPECT_LT(score_of(found, "digit after the last token's latest"), 0.3);
-  EXPECT_GT(score_of(found, "digit after the last two tokens' latest"),
-            score_of(found, "digit after the last token's latest"));
-  EXPECT_LT(score_of(found, "digit after the last two tokens' latest"), 0.6);
+// By the last token alone: of five entries one is right, and each of the other four fits with odds
+// near 1/6 (a letter; names that start alike are drawn again) or 1/10 (a digit).
+TEST(Phonebook, LessThanThePrefixFindsSeveralEntries) {
+  const std::vector<Shortcut> found = make({})->shortcuts(1, 500, 2000);
+  const auto expected = [](double odds) {
+    double sum = 0, ways = 1;
+    for (int others = 0; others <= 4; others++) {
+      const double share = ways * std::pow(odds, others) * std::pow(1 - odds, 4 - others);
+      sum += share * (1 + 0.1 * others) / (1 + others);
+      ways = ways * (4 - others) / (others + 1);
+    }
+    return sum;
+  };
+  EXPECT_NEAR(score_of(found, "entries by the last token"), (expected(1.0 / 7) + expected(0.1)) / 2,
+              0.03);  // 5 of the 35 other prefixes end in the letter
+  const std::vector<Shortcut> longer = make({}, "standard")->shortcuts(1, 500, 500);
+  EXPECT_GT(score_of(longer, "entries by the last 2 tokens"),
+            score_of(longer, "entries by the last token"));
+  EXPECT_LT(score_of(longer, "entries by the last 2 tokens"), 0.9);
 }
 
 TEST(Phonebook, BadParametersAreClearErrors) {
@@ -105,6 +117,8 @@ TEST(Phonebook, BadParametersAreClearErrors) {
   EXPECT_TRUE(says(message({{"prefix", 4}}), "prefix=4 is longer than a name, letters=3"));
   EXPECT_TRUE(says(message({{"length", 14}}), "has room for 0 entries beside questions=2"));
   EXPECT_TRUE(says(message({{"alphabet", 2}}), "tell 4 names apart; for 5 entries at least 10"));
+  EXPECT_TRUE(says(message({{"prefix", 1}, {"digits", 1}, {"questions", 1}, {"length", 12}}),
+                   "2 entries of 1 letters and 1 digits make only 3000 different inputs"));
   EXPECT_EQ(message({}), "");
 }
 

@@ -107,9 +107,12 @@ TEST(NGrams, ShortcutsAreMeanBitsOfTrainingAndOfTheContext) {
   };
   for (const Example& e : train)
     each(e, [&](const auto& before, int32_t label) { trained.add(before, label); });
+  double mixed = 0;
   for (const Example& e : test) {
     Slow own(kClasses);
     each(e, [&](const auto& before, int32_t label) {
+      mixed -= std::log2(0.9 * trained.probability(before, label, 4) +
+                         0.1 * own.probability(before, label, 5));
       for (size_t n = 0; n < kGramOrders; n++) {
         bits[0][n] -= std::log2(trained.probability(before, label, static_cast<int64_t>(n)));
         bits[1][n] -= std::log2(own.probability(before, label, static_cast<int64_t>(n)));
@@ -119,7 +122,8 @@ TEST(NGrams, ShortcutsAreMeanBitsOfTrainingAndOfTheContext) {
     });
   }
   const std::vector<Shortcut> found = gram_shortcuts(kShape, train, test);
-  ASSERT_EQ(found.size(), 2 * kGramOrders);
+  ASSERT_EQ(found.size(), 2 * kGramOrders + 1);
+  EXPECT_NEAR(score_of(found, "n-gram of 5, 9:1 with 6 in context"), mixed / labels, 1e-9);
   EXPECT_EQ(found[0].name, "label frequencies");
   EXPECT_NEAR(found[0].score, bits[0][0] / labels, 1e-9);
   for (size_t n = 0; n < kGramOrders; n++) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <array>
 #include <map>
+#include <string>
 
 #include "core/base/check.h"
 #include "tasks/catalog.h"
@@ -246,6 +248,39 @@ TEST(Counter, TheLastSymbolsTellALittle) {
   const double score =
       score_of(make_shuffle(2, kLength)->shortcuts(1, 3000, kTest), "last bracket of each type");
   EXPECT_NEAR(score, right, 5 * std::sqrt(0.25 / kTest));  // as if all labels of one were alike
+}
+
+// The shortcut against texts of the last eight brackets of each type.
+TEST(Counter, TheLatestBracketsOfEachTypeTellMore) {
+  constexpr int64_t kTrain = 800, kTest = 400;
+  const auto task = make_shuffle(3, 64);
+  const auto walk = [&](Split split, int64_t count, const auto& look) {
+    for (int64_t i = 0; i < count; i++) {
+      const Example e = task->example(1, split, i);
+      std::array<std::string, 3> latest;
+      for (size_t p = 0; p < e.tokens.size(); p++) {
+        std::string& own = latest[static_cast<size_t>((e.tokens[p] - 1) % 3)];
+        own += e.tokens[p] <= 3 ? '(' : ')';
+        if (own.size() > 8) own.erase(0, 1);
+        look(e.target[p], latest);
+      }
+    }
+  };
+  std::map<std::string, int> votes;
+  walk(Split::train, kTrain, [&](int32_t set, const auto& latest) {
+    for (size_t t = 0; t < 3; t++) votes[latest[t]] += (set & (1 << t)) != 0 ? 1 : -1;
+  });
+  double right = 0, labels = 0;
+  walk(Split::test, kTest, [&](int32_t set, const auto& latest) {
+    bool all = true;
+    for (size_t t = 0; t < 3; t++) all = all && (votes[latest[t]] > 0) == ((set & (1 << t)) != 0);
+    right += all;
+    labels++;
+  });
+  const std::vector<Shortcut> found = task->shortcuts(1, kTrain, kTest);
+  EXPECT_DOUBLE_EQ(score_of(found, "last 8 brackets of each type"), right / labels);
+  EXPECT_GT(score_of(found, "last 8 brackets of each type"),
+            score_of(found, "last bracket of each type") + 0.2);
 }
 
 TEST(Counter, BadParametersAreClearErrors) {

@@ -173,6 +173,10 @@ TEST(Dyck, TheLatestBracketTellsNothingAndCountsAllOfShallowWords) {
   EXPECT_NEAR(score_of(usual, "latest opening bracket"), 0.125, 0.01);  // 30,000 labels: 5 sigmas
   EXPECT_NEAR(score_of(usual, "token there"), 0.125, 0.01);
   EXPECT_GT(score_of(usual, "type most often left open"), 0.5);
+  EXPECT_EQ(score_of(make(8, 5, 16)->shortcuts(1, 200, 500), "stack of the last 16 tokens"), 1);
+  const double windowed = score_of(usual, "stack of the last 16 tokens");
+  EXPECT_GT(windowed, 0.8);  // a pair is often short
+  EXPECT_LT(windowed, 0.95);
   const std::vector<Shortcut> shallow = make(8, 2, 64)->shortcuts(1, 500, 500);
   EXPECT_EQ(score_of(shallow, "type most often left open"), 1);
 }

@@ -36,6 +36,7 @@ DISTANCE_NOTE = (
     f"Bars are 95 % intervals: {ONE_SEED}, of several t-intervals over the seeds."
 )
 BITS_NOTE = "Of bits the distance is the number of tokens before the position: what the context is worth."
+BITS_DISTANCE = "test bits of labels behind so many tokens"
 Bin = tuple[int, int]  # distances, both ends included
 
 
@@ -47,11 +48,12 @@ def by_distance(rows: Rows) -> list[TaskGroup]:
 
 def distance(rows: Rows, styles: Styles) -> list[Picture]:
     groups = by_distance(rows)
+    only_bits = all(g.metric == BITS for g in groups)
     kind = TaskPage(
         "accuracy-distance",
         "Accuracy by distance",
-        "test score of labels whose evidence lies so far apart",
-        ("a line that falls forgets", "one that rises"),
+        BITS_DISTANCE if only_bits else "test score of labels whose evidence lies so far apart",
+        ("a line that falls forgets", "a line that falls learns from the context" if only_bits else "one that rises"),
         level_entries(g.levels for g in groups),
         height=1.9,
         row_gap=0.85,
@@ -64,8 +66,8 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
 
 def distance_notes(groups: Sequence[TaskGroup]) -> list[str]:
     """What the distances of the labels are."""
-    bits = any(g.metric == BITS for g in groups)
-    return [DISTANCE_NOTE, *([BITS_NOTE] if bits else [])]
+    bits = [g.metric == BITS for g in groups]
+    return [*([] if all(bits) else [DISTANCE_NOTE]), *([BITS_NOTE] if any(bits) else [])]
 
 
 def _bins(cell: Cell) -> dict[Bin, tuple[float, float, int]]:

@@ -48,9 +48,8 @@ def bar_of(cell: Cell) -> float:
     scores = [float(v) for v in (cell.metrics.get("shortcuts") or {}).values()]
     levels = [float(cell.metric("chance") or 0.0), *scores]
     best = min(levels) if error else max(levels)
-    if cell.scored_by == BITS:  # nobody knows the least that can be reached: half way from the constant to the best shortcut
-        constant = float((cell.metrics.get("shortcuts") or {}).get("label frequencies", levels[0]))
-        return constant + BAR_SHARE * (best - constant)
+    if cell.scored_by == BITS:  # nobody knows the least that can be reached
+        return best
     return best + BAR_SHARE * ((0.0 if error else 1.0) - best)
 
 
