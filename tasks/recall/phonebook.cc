@@ -193,8 +193,8 @@ TaskInfo phonebook() {
             "28 entries in 256 tokens, four of them asked for by three letters",
             {{"length", 256}}},
            {"small",
-            "five entries of six letters in 36 tokens, two of them asked for by two",
-            {{"letters", 3}, {"prefix", 2}, {"digits", 2}, {"questions", 2}, {"length", 36}}}},
+            "five entries in 30 tokens, two of them asked for by names of two letters",
+            {{"letters", 2}, {"prefix", 2}, {"digits", 2}, {"questions", 2}, {"length", 30}}}},
       .make = make_task<Phonebook>};
 }
 

@@ -67,7 +67,7 @@ TEST(Phonebook, ASearchSolvesIt) {
 }
 
 TEST(Phonebook, LettersAndDigitsAreUniform) {
-  const auto task = make({});
+  const auto task = make({{"letters", 3}, {"length", 36}});
   std::map<int32_t, double> letters, digits;
   constexpr int kCount = 4000;
   for (int64_t i = 0; i < kCount; i++) {
@@ -84,9 +84,9 @@ TEST(Phonebook, LettersAndDigitsAreUniform) {
 }
 
 TEST(Phonebook, ALongerSequenceHasMoreEntries) {
-  EXPECT_EQ(make({})->example(1, Split::test, 0).evidence.size(), 25u);  // 5 of 5 in 36 - 2·5
-  EXPECT_EQ(make({{"length", 96}})->example(1, Split::test, 0).evidence.size(), 85u);
-  EXPECT_EQ(make({{"length", 96}})->shape().vocab, make({})->shape().vocab);
+  EXPECT_EQ(make({})->example(1, Split::test, 0).evidence.size(), 20u);  // 5 of 4 in 30 - 2·5
+  EXPECT_EQ(make({{"length", 60}})->example(1, Split::test, 0).evidence.size(), 48u);
+  EXPECT_EQ(make({{"length", 60}})->shape().vocab, make({})->shape().vocab);
 }
 
 // By the last token alone: of five entries one is right, and each of the other four fits with odds
@@ -114,7 +114,7 @@ TEST(Phonebook, BadParametersAreClearErrors) {
   const auto message = [](const std::map<std::string, ParamValue>& more) -> std::string {
     return fault_of([&] { make(more); });
   };
-  EXPECT_TRUE(says(message({{"prefix", 4}}), "prefix=4 is longer than a name, letters=3"));
+  EXPECT_TRUE(says(message({{"prefix", 4}}), "prefix=4 is longer than a name, letters=2"));
   EXPECT_TRUE(says(message({{"length", 14}}), "has room for 0 entries beside questions=2"));
   EXPECT_TRUE(says(message({{"alphabet", 2}}), "tell 4 names apart; for 5 entries at least 10"));
   EXPECT_TRUE(says(message({{"prefix", 1}, {"digits", 1}, {"questions", 1}, {"length", 12}}),
