@@ -115,10 +115,10 @@ TEST(Phonebook, BadParametersAreClearErrors) {
     return fault_of([&] { make(more); });
   };
   EXPECT_TRUE(says(message({{"prefix", 4}}), "prefix=4 is longer than a name, letters=2"));
-  EXPECT_TRUE(says(message({{"length", 14}}), "has room for 0 entries beside questions=2"));
+  EXPECT_TRUE(says(message({{"length", 14}}), "has room for 1 entries beside questions=2"));
   EXPECT_TRUE(says(message({{"alphabet", 2}}), "tell 4 names apart; for 5 entries at least 10"));
   EXPECT_TRUE(says(message({{"prefix", 1}, {"digits", 1}, {"questions", 1}, {"length", 12}}),
-                   "2 entries of 1 letters and 1 digits make only 3000 different inputs"));
+                   "3 entries of 1 letters and 1 digits make only 120000 different inputs"));
   EXPECT_EQ(message({}), "");
 }
 
