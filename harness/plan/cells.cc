@@ -50,13 +50,20 @@ std::optional<std::string> why_not_equal(const Axes& axes, int64_t outputs = 0) 
          "decoder";
 }
 
+Plugin plugin_of(const VariantInfo& info, const Params& params) {
+  return {plain_name(info.name), params.for_key(info.params)};
+}
+
+Plugin plugin_of(const TaskInfo& info, const Params& params) {
+  return {info.name, params.for_key(info.params)};
+}
+
 CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, const Axes& axes) {
   CellKey key;
   key.measure = measure;
-  const std::string name = plain_name(info.name);
-  key.variant = {name, params.for_key(info.params)};
+  key.variant = plugin_of(info, params);
   key.axes = axes;
-  key.source.variant = source_hash("variants", name);
+  key.source.variant = source_hash("variants", key.variant.name);
   if (axes.equal)  // its sizes decide the widths
     key.source.exact = source_hash("variants", exact_reference().name);
   return key;
@@ -143,7 +150,7 @@ void add_captured(const Resolved& sweep, const std::vector<Axes>& asked, const F
         axes.causal = shape.causal;
         for (const auto& [info, params] : sweep.variants) {
           CellKey key = key_of(sweep.measure, *info, params, axes);
-          key.task = Plugin{task->name, task_params.for_key(task->params)};
+          key.task = plugin_of(*task, task_params);
           key.training = training;
           if (!filter.keeps(key)) continue;
           add_task_sources(*built, key);
@@ -199,7 +206,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           const auto& [info, params] = sweep.variants[i];
           const Axes of_the_task{.length = shape.length, .causal = shape.causal};
           CellKey key = key_of(sweep.measure, *info, params, axes_of(choice, of_the_task));
-          key.task = Plugin{task->name, task_params.for_key(task->params)};
+          key.task = plugin_of(*task, task_params);
           key.training = training;
           key.test_with = sweep.tested[i];
           for (const Params& other : sweep.tested_on[t])
@@ -223,9 +230,9 @@ SweepConfig config_of(const Resolved& sweep) {
                      .test_with = sweep.test_with,
                      .test_on = sweep.test_on};
   for (const auto& [info, params] : sweep.variants)
-    config.variants.push_back(plugin_text({plain_name(info->name), params.for_key(info->params)}));
+    config.variants.push_back(plugin_text(plugin_of(*info, params)));
   for (const auto& [info, params] : sweep.tasks)
-    config.tasks.push_back(plugin_text({info->name, params.for_key(info->params)}));
+    config.tasks.push_back(plugin_text(plugin_of(*info, params)));
   for (const Setting& axis : sweep.axes) {
     auto& [name, values] = config.axes.emplace_back(axis.name, std::vector<ParamValue>());
     for (const std::string& text : axis.values)

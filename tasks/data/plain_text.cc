@@ -83,11 +83,7 @@ class PlainText final : public Source {
   }
   Example example(Split split, int64_t index) const override {
     const Stretch part = examples_[static_cast<size_t>(split)].at(static_cast<size_t>(index));
-    Example e;
-    e.tokens = byte_tokens(text_of_stretch({part.begin, part.end - 1}));
-    for (const char c : text_of_stretch({part.begin + 1, part.end}))
-      e.target.push_back(static_cast<unsigned char>(c));
-    e.distances = first_positions(e.target.size());
+    Example e = next_bytes(text_of_stretch(part));
     e.target.resize(static_cast<size_t>(length_), kIgnoredLabel);
     e.distances.resize(e.target.size(), -1);
     return e;
@@ -164,6 +160,14 @@ class PlainText final : public Source {
 };
 
 }  // namespace
+
+Example next_bytes(std::string_view text) {
+  Example e;
+  e.tokens = byte_tokens(text.substr(0, text.size() - 1));
+  for (const char c : text.substr(1)) e.target.push_back(static_cast<unsigned char>(c));
+  e.distances = first_positions(e.target.size());
+  return e;
+}
 
 std::unique_ptr<Source> plain_text(const std::string& path, int64_t length) {
   return std::make_unique<PlainText>(path, length);

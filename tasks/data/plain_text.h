@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "tasks/api/task.h"
 
@@ -24,5 +25,9 @@ inline constexpr int64_t kSharedRun = 64;
 // shuffled, the same each time. Holds the text, at most 1 GiB, and half as many bytes while it is
 // read. Error, which names `path`: nothing there, or an empty split.
 std::unique_ptr<Source> plain_text(const std::string& path, int64_t length);
+
+// The bytes of `text` but the last as tokens, each with the byte after it as its label and the
+// number of bytes before it as its distance. `text` has at least one byte. O(length).
+Example next_bytes(std::string_view text);
 
 }  // namespace attn::data

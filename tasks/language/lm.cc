@@ -23,11 +23,7 @@ class Lm final : public Task {
  private:
   Example do_example(Rng& random) const override {
     const language::TownText made = language::town_text(length_ + 1, people_, random);
-    const std::string_view text = made.text;
-    Example e;
-    e.tokens = data::byte_tokens(text.substr(0, text.size() - 1));
-    for (const char c : text.substr(1)) e.target.push_back(static_cast<unsigned char>(c));
-    e.distances = first_positions(e.target.size());
+    Example e = data::next_bytes(made.text);
     e.slices = {{"people", static_cast<double>(made.people)}};
     return e;
   }

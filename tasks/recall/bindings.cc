@@ -1,8 +1,6 @@
 // See bindings.h.
 #include "tasks/recall/bindings.h"
 
-#include <utility>
-
 #include "tasks/recall/draws.h"
 
 namespace attn::recall {
@@ -27,17 +25,11 @@ std::vector<Binding> changing_bindings(Rng& random, int64_t keys, int64_t values
     for (const int32_t key : distinct(random, keys, deletes))
       deleted_after[static_cast<size_t>(key)] = bound;
   }
-  std::vector<int32_t> order;
-  for (int32_t key = 0; key < keys; key++)
-    order.insert(order.end(), static_cast<size_t>(events), key);
-  const int64_t count = std::ssize(order);
-  for (int64_t i = 0; i < count; i++)
-    std::swap(order[static_cast<size_t>(i)],
-              order[static_cast<size_t>(random.between(i, count - 1))]);
   std::vector<int32_t> held(static_cast<size_t>(keys), -1);
   std::vector<int64_t> seen(static_cast<size_t>(keys));
   std::vector<Binding> bindings;
-  for (const int32_t key : order) {
+  for (const int32_t event : distinct(random, keys * events, keys * events)) {
+    const auto key = static_cast<int32_t>(event / events);
     const auto k = static_cast<size_t>(key);
     const bool deletion = seen[k]++ == deleted_after[k];
     if (!deletion) held[k] = other_value(random, values, held[k]);

@@ -28,8 +28,8 @@ class Compose final : public recall::RecallTask {
                "compose: pairs={} need a length of at least {}, got length={}", pairs_, 4 * pairs_,
                length());
     ATTN_CHECK(2 * hops_ < pairs_,
-               "compose: hops={} with pairs={}: the way back along the cycle is no longer; at most "
-               "{}, or more pairs",
+               "compose: hops={} with pairs={}: as few steps back along the cycle reach the label; "
+               "expected at most {} hops, or more pairs",
                hops_, pairs_, (pairs_ - 1) / 2);
     ATTN_CHECK(fewest_ <= hops_, "compose: min_hops={} is neither 0 nor from 1 to hops={}", fewest_,
                hops_);
@@ -107,13 +107,7 @@ class Compose final : public recall::RecallTask {
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
-    const auto context = [](const Example& e, size_t) {
-      std::vector<int32_t> values;
-      for (size_t i = 1; i < e.evidence.size(); i += 2) values.push_back(e.tokens[i]);
-      return values;
-    };
-    std::vector<Shortcut> all = {
-        {"random context value", recall::random_choice_score(test, context)}};
+    std::vector<Shortcut> all = {{"random context value", recall::random_listed_value_score(test)}};
     for (int64_t most = 1; most < hops_; most++)
       all.push_back({fmt::format("{} hop{} at most", most, most == 1 ? "" : "s"),
                      recall::random_choice_score(test, [most](const Example& e, size_t position) {

@@ -38,6 +38,15 @@ double random_choice_score(
   });
 }
 
+double random_listed_value_score(const std::vector<Example>& test) {
+  return random_choice_score(test, [](const Example& e, size_t) {
+    std::vector<int32_t> values;
+    for (size_t i = 1; i < e.evidence.size(); i += 2)
+      values.push_back(e.tokens[static_cast<size_t>(e.evidence[i])]);
+    return values;
+  });
+}
+
 double rule_score(const std::vector<Example>& test,
                   const std::function<int32_t(const Example&, size_t)>& rule) {
   return mean_score(test, [&](const Example& e, size_t i) {

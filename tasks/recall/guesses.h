@@ -16,6 +16,10 @@ double random_choice_score(
     const std::vector<Example>& test,
     const std::function<std::vector<int32_t>(const Example&, size_t position)>& candidates);
 
+// Expected accuracy of a uniform random choice among the values of the pairs, key and value, that
+// are the evidence of an example.
+double random_listed_value_score(const std::vector<Example>& test);
+
 // Accuracy of a rule that predicts the label of a position.
 double rule_score(const std::vector<Example>& test,
                   const std::function<int32_t(const Example&, size_t position)>& rule);

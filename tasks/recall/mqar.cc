@@ -93,67 +93,63 @@ class Mqar final : public recall::RecallTask {
     const int64_t half = vocab_ / 2, pairs = setting.pairs;
     // Counted from the first key, 1, and from the first value, vocab/2.
     const std::vector<int32_t> keys = recall::distinct(random, half - 1, pairs);
-    if (changes()) return changing_example(random, setting, keys);
-    const std::vector<int32_t> values = recall::distinct(random, vocab_ - half, pairs);
+    Example e;
+    clear_labels(e);
+    // Where the value of each key stands that counts.
+    const std::vector<size_t> sources =
+        changes() ? list_changes(random, keys, e) : list_passes(random, keys, e);
+    const size_t context = e.tokens.size();
     const std::vector<size_t> slots =
         recall::weighted_distinct(random, setting.slot_weights, pairs);
-    Example e;
-    const auto pass = static_cast<size_t>(2 * pairs), context = pass * static_cast<size_t>(passes_);
-    e.tokens.assign(static_cast<size_t>(setting.length), kPadToken);
-    clear_labels(e);
+    e.tokens.resize(static_cast<size_t>(setting.length), kPadToken);
     for (size_t i = 0; i < keys.size(); i++) {
       const size_t query = context + 2 * slots[i];
-      const int32_t key = keys[i] + 1, value = values[i] + static_cast<int32_t>(half);
-      for (size_t at = 2 * i; at < context; at += pass) {
-        e.tokens[at] = key;
-        e.tokens[at + 1] = value;
-      }
-      e.tokens[query] = key;
-      set_label(e, query, context - pass + 2 * i + 1);
+      e.tokens[query] = keys[i] + 1;
+      set_label(e, query, sources[i]);
     }
     for (int32_t& token : e.tokens)
       if (token == kPadToken) token = filler(random);
     e.evidence = first_positions(context);
-    add_slices(setting, e);
+    add_slices(setting, sources, e);
     return e;
   }
 
-  Example changing_example(Rng& random, const Setting& setting,
-                           const std::vector<int32_t>& keys) const {
+  std::vector<size_t> list_passes(Rng& random, const std::vector<int32_t>& keys, Example& e) const {
     const int64_t half = vocab_ / 2;
-    const std::vector<recall::Binding> bindings =
-        recall::changing_bindings(random, setting.pairs, vocab_ - half, updates_, deletes_);
-    const std::vector<size_t> slots =
-        recall::weighted_distinct(random, setting.slot_weights, setting.pairs);
-    Example e;
-    clear_labels(e);
-    std::vector<size_t> last(keys.size());
-    for (const auto& [key, value] : bindings) {
+    const std::vector<int32_t> values = recall::distinct(random, vocab_ - half, std::ssize(keys));
+    std::vector<size_t> sources(keys.size());
+    for (int64_t pass = 0; pass < passes_; pass++)
+      for (size_t i = 0; i < keys.size(); i++) {
+        e.tokens.push_back(keys[i] + 1);
+        sources[i] = e.tokens.size();
+        e.tokens.push_back(values[i] + static_cast<int32_t>(half));
+      }
+    return sources;
+  }
+
+  std::vector<size_t> list_changes(Rng& random, const std::vector<int32_t>& keys,
+                                   Example& e) const {
+    const int64_t half = vocab_ / 2;
+    std::vector<size_t> sources(keys.size());
+    for (const auto& [key, value] :
+         recall::changing_bindings(random, std::ssize(keys), vocab_ - half, updates_, deletes_)) {
       e.tokens.push_back(keys[static_cast<size_t>(key)] + 1);
-      last[static_cast<size_t>(key)] = e.tokens.size();
+      sources[static_cast<size_t>(key)] = e.tokens.size();
       e.tokens.push_back(value == recall::Binding::kDeleted ? deleted()
                                                             : value + static_cast<int32_t>(half));
     }
-    const size_t context = e.tokens.size();
-    e.tokens.resize(static_cast<size_t>(setting.length), kPadToken);
-    double later = 0;  // bindings and deletions after those that count
-    for (size_t i = 0; i < keys.size(); i++) {
-      const size_t query = context + 2 * slots[i];
-      e.tokens[query] = keys[i] + 1;
-      set_label(e, query, last[i]);
-      later += static_cast<double>((context - 1 - last[i]) / 2);
-    }
-    for (size_t i = context; i < e.tokens.size(); i++)
-      if (e.tokens[i] == kPadToken) e.tokens[i] = filler(random);
-    e.evidence = first_positions(context);
-    add_slices(setting, e);
-    e.slices["mean_later"] = later / static_cast<double>(keys.size());
-    return e;
+    return sources;
   }
 
-  void add_slices(const Setting& setting, Example& e) const {
+  void add_slices(const Setting& setting, const std::vector<size_t>& sources, Example& e) const {
     const recall::Gaps gaps = recall::gaps_of(e);
     e.slices = {{"mean_gap", gaps.mean}, {"min_gap", gaps.least}, {"max_gap", gaps.most}};
+    if (changes()) {
+      double later = 0;  // bindings and deletions after those that count
+      for (const size_t source : sources)
+        later += static_cast<double>((e.evidence.size() - 1 - source) / 2);
+      e.slices["mean_later"] = later / static_cast<double>(sources.size());
+    }
     if (!mixed_) return;
     e.slices["length"] = static_cast<double>(setting.length);
     e.slices["pairs"] = static_cast<double>(setting.pairs);
@@ -167,17 +163,11 @@ class Mqar final : public recall::RecallTask {
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {
     if (changes()) return changing_shortcuts(test);
-    const auto context = [this](const Example& e, size_t) {
-      std::vector<int32_t> values;
-      for (size_t i = 0; i < static_cast<size_t>(pairs_of(e)); i++)
-        values.push_back(e.tokens[2 * i + 1]);
-      return values;
-    };
     // Early pairs get the likeliest slots, so the place of a query hints at its pair.
     const auto place = [this](const Example& e, size_t position) {
       return pairs_of(e) * length() + static_cast<int64_t>(position);
     };
-    return {{"random context value", recall::random_choice_score(test, context)},
+    return {{"random context value", recall::random_listed_value_score(test)},
             {"likeliest pair", lookup_score(train, test, place, pair_of)}};
   }
 
@@ -192,18 +182,13 @@ class Mqar final : public recall::RecallTask {
 
   // The best of a memory that holds everything bound to a key, but not in which order.
   std::vector<Shortcut> changing_shortcuts(const std::vector<Example>& test) const {
-    const auto any = [](const Example& e, size_t) {
-      std::vector<int32_t> tokens;
-      for (size_t i = 0; i < e.evidence.size(); i += 2) tokens.push_back(e.tokens[i + 1]);
-      return tokens;
-    };
     const auto first = [this](const Example& e, size_t p) { return values_of(e, p).front(); };
     const auto commonest = [this](const Example& e, size_t p) {
       const std::vector<int32_t> values = values_of(e, p);
       return most_frequent_of(values);
     };
     const auto last = [this](const Example& e, size_t p) { return values_of(e, p).back(); };
-    std::vector<Shortcut> all = {{"random context value", recall::random_choice_score(test, any)}};
+    std::vector<Shortcut> all = {{"random context value", recall::random_listed_value_score(test)}};
     all.push_back({"first value of the key", recall::rule_score(test, first)});
     all.push_back({"most frequent value of the key", recall::random_choice_score(test, commonest)});
     if (deletes_ > 0)

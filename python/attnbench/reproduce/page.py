@@ -136,7 +136,7 @@ def _section(one: Judged, folder: str) -> str:
         idle = " on an idle machine" if entry.idle else ""
         parts.append(f"Not measured yet: `scripts/reproduce run {entry.id}`{idle}, {_minutes(entry)}.")
         return "\n\n".join(parts) + "\n"
-    noise = disturbed(one.measured.cells).replace("shown here", "behind it")
+    noise = disturbed(one.measured.cells, "behind it")
     parts.append(" ".join(filter(None, (f"**Outcome: {one.outcome}.** {verdict.why}", noise))))
     if verdict.findings:
         parts.append(_table(verdict.findings))

@@ -12,14 +12,7 @@ from attnbench.plots.rows.settings import spec_among
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import markdown
 
-from .by_family import entry
-
-BLOCK = "block"
-PAPER = "paper"
-
-
-def is_layer(cell: Cell) -> bool:
-    return dict(cell.params).get(BLOCK) == PAPER
+from .by_family import BLOCK, entry, is_layer, left_out
 
 
 def table(path: Path) -> str:
@@ -43,8 +36,7 @@ def table(path: Path) -> str:
     for group in groups:
         best = group.best_shortcut()
         shortcuts += [f"{best[1]:.2f}" if best else "—", ""]
-    left_out = f"\n\nLeft out, for the control has not learned them: {'; '.join(rows.left_out)}." if rows.left_out else ""
-    return markdown([*heads, "parameters: mixer", "layer"], [*lines, ["best shortcut", *shortcuts, "", ""]]) + left_out
+    return markdown([*heads, "parameters: mixer", "layer"], [*lines, ["best shortcut", *shortcuts, "", ""]]) + left_out(rows)
 
 
 def _mixer(params: Params) -> Params:
@@ -52,7 +44,7 @@ def _mixer(params: Params) -> Params:
 
 
 def _of(group: TaskGroup, mixer: tuple[str, Params], layer: bool) -> list[Cell]:
-    return [c for c in group.cells if (c.variant, _mixer(c.params)) == mixer and is_layer(c) == layer]
+    return [c for c in group.cells if (c.variant, _mixer(c.params)) == mixer and is_layer(c.params) == layer]
 
 
 def _parameters(groups: list[TaskGroup], mixer: tuple[str, Params], layer: bool) -> str:

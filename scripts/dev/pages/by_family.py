@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from attnbench.plots.rows.learned import published
-from attnbench.plots.rows.read import Cell, Params, read_rows
+from attnbench.plots.rows.read import Cell, Params, Rows, read_rows
 from attnbench.plots.rows.scores import (
     Score,
     TaskGroup,
@@ -113,8 +113,14 @@ class Order:
     below: tuple[str, ...]
 
 
-LAYER = "[block=paper]"
+BLOCK = "block"
+LAYER = f"[{BLOCK}=paper]"
 MIXERS = ("mamba", "mamba2", "gla", "retention", "deltanet", "gated_deltanet", "rwkv6", "hyena")
+
+
+def is_layer(params: Params) -> bool:
+    """Whether the mixer stands in the layer of its paper."""
+    return dict(params).get(BLOCK) == "paper"
 
 
 def _behind(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,8 +164,12 @@ def table(path: Path) -> str:
     lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
     shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
     heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups))]
-    left_out = f"\n\nLeft out, for the control has not learned them: {'; '.join(rows.left_out)}." if rows.left_out else ""
-    return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)]) + left_out
+    return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)]) + left_out(rows)
+
+
+def left_out(rows: Rows) -> str:
+    """The line below a table on the settings that it has no column of."""
+    return f"\n\nLeft out, for the control has not learned them: {'; '.join(rows.left_out)}." if rows.left_out else ""
 
 
 def orders(path: Path) -> str:
@@ -224,7 +234,7 @@ def _scores(group: TaskGroup, names: tuple[str, ...]) -> dict[str, Score]:
 def _name(variant: str, params: Params) -> str:
     """Without parameters but that of the paper's layer: conv+gla of conv[kernel=4]+gla, gla[block=paper]."""
     plain = "+".join(part.partition("[")[0] for part in variant.split("+"))
-    return plain + (LAYER if dict(params).get("block") == "paper" else "")
+    return plain + (LAYER if is_layer(params) else "")
 
 
 def _told(scores: dict[str, Score]) -> str:

@@ -86,7 +86,8 @@ TEST(Compose, BadParametersAreClearErrors) {
   EXPECT_TRUE(says(message({{"length", 30}}), "at least 32, got length=30"));
   EXPECT_TRUE(says(message({{"symbols", 7}}), "symbols=7 are fewer than pairs=8"));
   EXPECT_TRUE(says(message({{"hops", 4}}),
-                   "hops=4 with pairs=8: the way back along the cycle is no longer; at most 3"));
+                   "hops=4 with pairs=8: as few steps back along the cycle reach the label; "
+                   "expected at most 3 hops, or more pairs"));
   EXPECT_TRUE(says(message({{"min_hops", 3}}), "min_hops=3 is neither 0 nor from 1 to hops=2"));
   EXPECT_TRUE(says(message({{"symbols", 3}, {"pairs", 3}, {"hops", 1}, {"length", 12}}),
                    "compose: 3 of 3 symbols in 12 tokens make only 72 different inputs"));

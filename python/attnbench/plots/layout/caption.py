@@ -100,8 +100,8 @@ NOISE = {  # the words of a row's `noisy`
 }
 
 
-def disturbed(cells: list[Cell]) -> str:
-    """How many of the times shown were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
+def disturbed(cells: list[Cell], where: str = "shown here") -> str:
+    """How many of the times were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
     noisy = [c for c in cells if c.ok and c.noisy]
     if not noisy:
         return ""
@@ -111,7 +111,7 @@ def disturbed(cells: list[Cell]) -> str:
         reasons = NOISE.get(next(iter(why)), next(iter(why)))
     timed = sum(c.ok and c.measure == "speed" for c in cells)
     verb = "was" if len(noisy) == 1 else "were"
-    return f"{len(noisy)} of the {timed} times shown here {verb} measured on a disturbed machine: {reasons}."
+    return f"{len(noisy)} of the {timed} times {where} {verb} measured on a disturbed machine: {reasons}."
 
 
 def by_identities(cells: list[Cell]) -> str:
