@@ -66,14 +66,16 @@ void print_cells(const Plan& plan, const std::string& format) {
   print(render_markdown(table));
 }
 
-// Ids of the cells that the rows file holds; none where it cannot be read, which run_sweep says.
+// Ids of the cells that the rows files hold; none where one cannot be read, which run_sweep says.
 std::set<std::string> held_cells(const SweepRequest& request) {
   std::set<std::string> ids;
-  if (request.force || request.output == kStdoutPath || !std::filesystem::exists(request.output))
-    return ids;
+  std::vector<std::string> files = request.held;
+  if (!request.force && request.output != kStdoutPath && std::filesystem::exists(request.output))
+    files.push_back(request.output);
   try {
-    for (const Json& line : read_rows(request.output, true))
-      if (is_cell(line)) ids.insert(line["cell"]);
+    for (const std::string& file : files)
+      for (const Json& line : read_rows(file, true))
+        if (is_cell(line)) ids.insert(line["cell"]);
   } catch (const Error&) {
   }
   return ids;

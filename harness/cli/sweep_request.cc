@@ -156,6 +156,7 @@ SweepRequest request_from(const Arguments& arguments) {
   request.force = arguments.has("force");
   request.resume = arguments.one_of("resume", {"true", "false"}) == "true";
   request.fail_fast = arguments.has("fail-fast");
+  request.held = arguments.all("held");
   if (arguments.has("retry")) request.retry = retried(arguments.get("retry"));
   ATTN_CHECK(request.retry.empty() || request.output != kStdoutPath,
              "--retry takes rows out of a file, and standard output is none");

@@ -42,9 +42,10 @@ struct SweepRequest {
   bool force = false;             // start over instead of resuming, contract checks included
   bool resume = true;
   bool fail_fast = false;
-  std::set<std::string> retry;  // rows of the file to measure again: "failed" (every failure),
-                                // a status, "noisy"
-  int jobs = 0;                 // accuracy cells at a time; 0: one per core
+  std::vector<std::string> held;  // rows files whose scores count as held, whichever machine's
+  std::set<std::string> retry;    // rows of the file to measure again: "failed" (every failure),
+                                  // a status, "noisy"
+  int jobs = 0;                   // accuracy cells at a time; 0: one per core
   // Of speed cells: half the width of the interval over the median at which visits end (0: after
   // three rounds), and a bound on the time of a cell's visits (0: none). With a bound alone, visits
   // go on until as many as the rounds were not disturbed.

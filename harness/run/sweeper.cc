@@ -74,6 +74,7 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
 
 void Sweeper::adopt_existing() {
   std::map<std::string, const Row*> held;
+  for (const Row& row : held_scores_) held[row.cell] = &row;
   for (const Row& row : held_rows_) held[row.cell] = &row;
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
@@ -239,6 +240,7 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
 SweepResult Sweeper::run() {
   const InterruptGuard guard;
   read_existing();
+  read_held();
   adopt_existing();
   result_.reused = rows_.size();
   if (!missing().empty()) {
@@ -257,7 +259,7 @@ SweepResult Sweeper::run() {
         run_pooled(cells, runs_alone(measure) ? 1 : jobs_);
     }
   } else {
-    result_.run = held_runs_.front();
+    result_.run = held_runs_.empty() ? run_of_scores_.value() : held_runs_.front();
   }
   for (auto& [cell, row] : rows_) result_.rows.push_back(std::move(row));
   result_.signal = InterruptGuard::signal();

@@ -48,6 +48,7 @@ class Sweeper {
 
   // sweeper_run_line.cc
   void read_existing();
+  void read_held();  // the scores of request.held
   void begin_run();
   void hold_run(const Json& line);
   void write_runs(const RunLine& run);  // to both files, where there are two
@@ -84,7 +85,9 @@ class Sweeper {
   // Of each, what its `config` says beside what was resolved: the text of a sweep file, a search.
   std::vector<std::string> held_beside_;
   std::vector<Row> held_rows_;
-  std::set<std::string> retried_;  // cells whose rows are taken out of the file
+  std::vector<Row> held_scores_;          // of other files
+  std::optional<RunLine> run_of_scores_;  // of the first of these
+  std::set<std::string> retried_;         // cells whose rows are taken out of the file
   SweepResult result_;
   std::map<size_t, Row> rows_;  // by the cell's index in the plan
   const double timeout_s_;      // of a cell

@@ -133,6 +133,27 @@ void Sweeper::read_existing() {
     }
 }
 
+// A score depends on sources, which the id of a cell hashes, and on no machine. A failure may be
+// the machine's.
+void Sweeper::read_held() {
+  for (const std::string& path : request_.held) {
+    size_t number = 0;
+    for (const Json& line : read_rows(path, true)) try {
+        number++;
+        if (!is_cell(line)) {
+          if (!run_of_scores_) run_of_scores_ = run_line_of(line);
+          continue;
+        }
+        Row row = row_of(line);
+        if (row.key.measure == Measure::accuracy && !row.is_failure())
+          held_scores_.push_back(std::move(row));
+      } catch (const Error& error) {
+        throw_error(fmt::format("{}:{}: not a line of this version of the program ({})", path,
+                                number, one_line(error.what())));
+      }
+  }
+}
+
 void Sweeper::hold_run(const Json& line) {
   held_runs_.push_back(run_line_of(line));
   const auto text_of_member = [&](const char* name) {
