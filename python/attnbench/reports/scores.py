@@ -13,6 +13,7 @@ from attnbench.plots.kinds.tradeoff import trade_note
 from attnbench.plots.kinds.trades import Trade, trade_panels
 from attnbench.plots.layout.axes import LEVELS
 from attnbench.plots.layout.caption import not_learned
+from attnbench.plots.rows import learning
 from attnbench.plots.rows.joined import Front
 from attnbench.plots.rows.read import FAILURES, Cell
 from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, shortcut_words, task_groups
@@ -34,6 +35,14 @@ SCORES = (
     ("chance", "score"),
     ("metric", "text"),
     ("mark", "text"),
+    ("cells", "cells"),
+)
+LEARNED = (
+    ("task", "text"),
+    ("variant", "series"),
+    ("seeds that learned", "text"),
+    (f"steps to {learning.LIFT_SHARE * 100:.0f} % of the way", "text"),
+    ("learning rates", "text"),
     ("cells", "cells"),
 )
 TRADES = (
@@ -185,8 +194,19 @@ def while_training(tasks: Tasks) -> Json | None:
         "Learning curves",
         "Validation score by steps of training; a line that rises early learns fast.",
         [panel | {"ends": "seeds"} for panel in panels],
-        note=training.LEARNING_NOTE,
+        table("learned", "How surely, how soon and at which rates", LEARNED, _learned_rows(tasks)),
+        note=f"{training.LEARNING_NOTE} {learning.NOTE}",
     )
+
+
+def _learned_rows(tasks: Tasks) -> Iterable[list[Any]]:
+    rows = tasks.book.rows
+    every = [*rows.of("accuracy"), *rows.trials]
+    for group in tasks.groups:
+        for series in group.select(tasks.series):
+            if found := learning.learning_of(series.cells, every):
+                own = [found.share_text, found.steps_text, found.rates_text]
+                yield [_task(group), tasks.book.series(series), *own, tasks.book.cells(series.cells)]
 
 
 def against_effort(tasks: Tasks) -> Json | None:

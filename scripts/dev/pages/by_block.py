@@ -1,4 +1,5 @@
-"""Markdown: test scores of mixers alone beside those of their papers' layers, of the settings chosen on validation."""
+"""Markdown: test scores of mixers alone beside those of their papers' layers, of the settings chosen on validation; and how
+surely, how soon and at which learning rates each of the two learned."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnbench.plots.rows.learned import published
+from attnbench.plots.rows.learning import learning_of
 from attnbench.plots.rows.read import Cell, Params, read_rows
 from attnbench.plots.rows.scores import TaskGroup, short_titles, task_groups
 from attnbench.plots.rows.settings import spec_among
@@ -37,6 +39,27 @@ def table(path: Path) -> str:
         best = group.best_shortcut()
         shortcuts += [f"{best[1]:.2f}" if best else "—", ""]
     return markdown([*heads, "parameters: mixer", "layer"], [*lines, ["best shortcut", *shortcuts, "", ""]]) + left_out(rows)
+
+
+def learning(path: Path) -> str:
+    """A line a variant and what stands around it; of each task the seeds that learned, the steps that they took and the
+    learning rates at which a training came so far, see attnbench.plots.rows.learning."""
+    rows = published(read_rows([path]), without_control=False)
+    groups = task_groups(rows.of("accuracy"))
+    trainings = [c for g in groups for c in g.cells]
+    every = [*trainings, *rows.trials]
+    heads = ["variant"]
+    for title in short_titles(groups):
+        heads += [f"`{title}`: seeds", "steps", "learning rates"]
+    lines = []
+    for series in Styles(rows).series(trainings):
+        line = [f"`{spec_among(series.variant, series.params, trainings)}`"]
+        for group in groups:
+            own = [c for c in group.cells if (c.variant, c.params) == (series.variant, series.params)]
+            found = learning_of(own, every) if own else None
+            line += [f"{found.learned} of {found.seeds}", found.steps_text, found.rates_text] if found else ["—"] * 3
+        lines.append(line)
+    return markdown(heads, lines)
 
 
 def _mixer(params: Params) -> Params:

@@ -37,6 +37,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "variants": lambda: catalog.every(catalog.listed()),
     "by_family": lambda rows: by_family.table(Path(rows)),
     "by_block": lambda rows: by_block.table(Path(rows)),
+    "learning": lambda rows: by_block.learning(Path(rows)),
     "orders": lambda rows: by_family.orders(Path(rows)),
     "summary": lambda rows: captured.sentences(Path(rows)),
 }

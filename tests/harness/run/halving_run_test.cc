@@ -282,6 +282,49 @@ TEST_F(HalvedSweep, ASearchThatWasEndedRepeatsNoTraining) {
   }
 }
 
+// Its scores, in a file of another machine: the rest is trained here, in a file of this machine.
+TEST_F(HalvedSweep, ScoresOfAnotherMachineStand) {
+  const SweepResult whole = halving();
+  std::vector<Json> there = read_rows(request_.output);
+  there[0]["environment"]["cpu_model"] = "another processor";
+  for (const size_t kept : {size_t{1}, size_t{7}, 2 * kEach}) {
+    std::ofstream(log(), std::ios::trunc);
+    std::filesystem::remove(request_.output);
+    const std::string other = folder_ + "/other.jsonl";
+    {
+      RowWriter writer(other, true);
+      for (size_t i = 0; i <= kept; i++) writer.append(there[i]);
+    }
+    request_.held = {other};
+    const SweepResult result = halving();
+    EXPECT_EQ(trainings(), 2 * kEach - kept);
+    EXPECT_EQ(result.reused, kept);
+    EXPECT_EQ(result.rows.size(), whole.rows.size());
+    EXPECT_FALSE(result.run.run.empty());
+    const std::vector<Json> here =
+        kept == 2 * kEach ? std::vector<Json>{} : read_rows(request_.output);
+    EXPECT_EQ(here.size(), kept == 2 * kEach ? 0 : 1 + 2 * kEach - kept);
+    if (!here.empty()) {
+      EXPECT_NE(here[0]["run"], there[0]["run"]) << "this machine has a run of its own";
+    }
+  }
+}
+
+TEST_F(HalvedSweep, FailuresOfAnotherMachineAreTrainedAgain) {
+  behave(R"(*'"learning_rate":0.004,'*) exit 9;;
+)" + answer("0.001", 0.9, 0.1) +
+         answer("0.002", 0.95, 0.2));
+  halving();
+  const std::string other = folder_ + "/other.jsonl";
+  std::filesystem::rename(request_.output, other);
+  std::ofstream(log(), std::ios::trunc);
+  request_.held = {other};
+  halving();
+  EXPECT_EQ(trainings(), 2u) << "the one of each variant that failed";
+  request_.held = {folder_ + "/none.jsonl"};
+  EXPECT_TRUE(says(fault_of([&] { halving(); }), "none.jsonl"));
+}
+
 TEST_F(HalvedSweep, ATrialIsNoResultOfAnotherSweep) {
   halving();
   request_.tune_by = "grid";

@@ -90,6 +90,18 @@ TEST_F(Resume, AnotherMachineIsRefused) {
   EXPECT_TRUE(says(message, "was measured elsewhere (environment.cpu_model"));
 }
 
+// Times and bytes are the machine's.
+TEST_F(Resume, OnlyScoresOfAnotherFileStand) {
+  request_.axes = {{"measure", "memory,fidelity"}, {"length", "64"}};
+  request_.variants = {"full"};
+  sweep();
+  const std::string other = folder_ + "/other.jsonl";
+  std::filesystem::rename(request_.output, other);
+  request_.held = {other};
+  EXPECT_EQ(sweep().reused, 0u);
+  EXPECT_EQ(requests("measure").size(), 4u);
+}
+
 // Nodes of one kind differ by what their firmware reserves.
 TEST_F(Resume, AFewPagesMakeNoOtherMachine) {
   request_.axes = {{"measure", "memory"}, {"length", "64"}};

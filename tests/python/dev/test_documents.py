@@ -197,6 +197,13 @@ class ScoresByFamily(unittest.TestCase):
         self.assertEqual(lines["`full`"], ["1.00", "—"])
         self.assertIn("best shortcut", lines)
 
+    def test_learning_is_told_of_mixers_and_of_layers(self):
+        told = self.printed(by_block.learning, {"full": [1.0], "gla": [0.25, 0.75], "gla[block=paper]": [1.0, 1.0]})
+        heads = [word.strip() for word in told[0].strip("|").split("|")]
+        self.assertEqual(heads, ["variant", "`mqar`: seeds", "steps", "learning rates"])
+        seeds = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in told[2:]}
+        self.assertEqual(seeds, {"`full`": "1 of 1", "`gla`": "1 of 2", "`gla[block=paper]`": "2 of 2"})
+
     def test_a_score_at_the_shortcut_confirms_no_order(self):
         shortcut = json.loads(trained({"full": [0.1]}).splitlines()[1])["metrics"]["shortcuts"]
         best = max(shortcut.values())

@@ -13,6 +13,7 @@ from ..layout.axes import LEVELS, End, level_entries, log_ticks, make_room, name
 from ..layout.page import Picture
 from ..layout.panels import grey_lines
 from ..layout.sheets import Place
+from ..rows.learning import curve_of
 from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import TaskGroup, task_groups
 from ..rows.settings import chosen_on_validation, marks_of, score_axis
@@ -42,8 +43,8 @@ class Validated(TaskGroup):
 def while_training(rows: Rows) -> list[TaskGroup]:
     """Returns the tasks with scores at several steps. A variant with a score at one step, because it
     learned within it, is a single point."""
-    cells = [c for c in chosen_on_validation(rows.trainings()) if c.ok and _curve(c)]
-    return [Validated(g.title, g.cells) for g in task_groups(cells) if any(len(_curve(c)) > 1 for c in g.cells)]
+    cells = [c for c in chosen_on_validation(rows.trainings()) if c.ok and curve_of(c)]
+    return [Validated(g.title, g.cells) for g in task_groups(cells) if any(len(curve_of(c)) > 1 for c in g.cells)]
 
 
 def learning(rows: Rows, styles: Styles) -> list[Picture]:
@@ -63,15 +64,9 @@ def learning(rows: Rows, styles: Styles) -> list[Picture]:
     return task_pages(kind, rows, styles, groups, lambda *_: [LEARNING_NOTE])
 
 
-def _curve(cell: Cell) -> dict[int, float]:
-    """Returns the validation score by step."""
-    held = cell.samples if isinstance(cell.samples, list) else []
-    return {int(p["step"]): float(p["validation"]) for p in held if p.get("validation") is not None}
-
-
 def spread(cells: Sequence[Cell]) -> Spread:
     """Returns points from the first step that every seed has."""
-    curves = [sorted(own.items()) for c in cells if c.ok and (own := _curve(c))]
+    curves = [sorted(own.items()) for c in cells if c.ok and (own := curve_of(c))]
     first = max((curve[0][0] for curve in curves), default=0)
     found = []
     for step in sorted({s for curve in curves for s, _ in curve if s >= first}):
@@ -99,7 +94,7 @@ def _learning_table(group: TaskGroup, series: list[Series]) -> list[Line]:
     def lines(cell: Cell) -> list[Line]:
         return [
             {"seed": cell.axes.get("seed"), "step": step, "validation": score, "metric": group.metric}
-            for step, score in sorted(_curve(cell).items())
+            for step, score in sorted(curve_of(cell).items())
         ]
 
     return cell_lines(series, lines)

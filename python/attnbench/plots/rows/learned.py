@@ -42,15 +42,19 @@ class Setting:
         return f"{self.task}: {self.control} scores {self.mean:.3f}, and {reached}"
 
 
-def bar_of(cell: Cell) -> float:
-    """Returns the score that a training of this setting must reach to have learned it."""
-    error = is_error(cell.scored_by)
+def best_of_nothing(cell: Cell) -> float:
+    """Returns what is scored without having learned the task: by the best shortcut, or by chance."""
     scores = [float(v) for v in (cell.metrics.get("shortcuts") or {}).values()]
     levels = [float(cell.metric("chance") or 0.0), *scores]
-    best = min(levels) if error else max(levels)
+    return min(levels) if is_error(cell.scored_by) else max(levels)
+
+
+def bar_of(cell: Cell) -> float:
+    """Returns the score that a training of this setting must reach to have learned it."""
+    best = best_of_nothing(cell)
     if cell.scored_by == BITS:  # nobody knows the least that can be reached
         return best
-    return best + BAR_SHARE * ((0.0 if error else 1.0) - best)
+    return best + BAR_SHARE * ((0.0 if is_error(cell.scored_by) else 1.0) - best)
 
 
 def setting_of(cells: Iterable[Cell]) -> Setting:
@@ -92,12 +96,12 @@ def _key(cell: Cell) -> str:
 
 def _judged(task: str, control: str, cells: list[Cell]) -> Setting:
     known = [c for c in cells if c.ok and c.metric("test") is not None]
-    reached = sum(_has_reached(c) for c in known)
+    reached = sum(has_reached(c) for c in known)
     tests = [float(c.metric("test") or 0.0) for c in known]
     mean, bar = (float(np.mean(tests)), bar_of(known[0])) if known else (math.nan, math.nan)
     return Setting(task, control, reached == len(cells), len(cells), reached, mean, bar)
 
 
-def _has_reached(cell: Cell) -> bool:
+def has_reached(cell: Cell) -> bool:
     test, bar = float(cell.metric("test") or 0.0), bar_of(cell)
     return test <= bar if is_error(cell.scored_by) else test >= bar

@@ -214,6 +214,7 @@ class Rows:
     sources: tuple[Path, ...] = ()  # the file of each of the runs
     left_out: tuple[str, ...] = ()  # settings that were not learned, see learned.py
     unlearned: tuple[Cell, ...] = ()  # their cells
+    trials: tuple[Cell, ...] = ()  # short trainings of searches, which are no results
 
     def of(self, measure: str) -> list[Cell]:
         return [c for c in self.cells if c.measure == measure]
@@ -236,9 +237,11 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
     """Reads and validates every file; the first fault raises RowsError and nothing is returned."""
     validator = _validator(schema_file)
     loaded: list[tuple[Path, dict[str, Any], list[Cell]]] = []
+    trials: list[Cell] = []
     for file in files:
         heads: dict[str, dict[str, Any]] = {}  # by run; several in a merged file
         cells: dict[tuple[str, str], Cell] = {}
+        own_trials: dict[tuple[str, str], Cell] = {}
         try:
             data = file.read_bytes()
         except OSError as error:
@@ -255,14 +258,16 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
                 raise RowsError(f"{where}: {fault}")
             if kind == "run":
                 heads.setdefault(row["run"], row)  # a later one says what the file was widened by
-            elif not row.get("trial"):  # of a search: short, and no result
+            else:
                 cell = _cell(row)
-                cells.pop((cell.run, cell.id), None)  # a cell run again: its last row stands
-                cells[cell.run, cell.id] = cell
+                held = own_trials if row.get("trial") else cells
+                held.pop((cell.run, cell.id), None)  # a cell run again: its last row stands
+                held[cell.run, cell.id] = cell
         for run, head in heads.items():
             loaded.append((file, head, [c for c in cells.values() if c.run == run]))
+        trials += own_trials.values()
     heads_of, sources = [head for _, head, _ in loaded], tuple(file for file, _, _ in loaded)
-    return Rows(tuple(files), heads_of, merge(loaded), sources)
+    return Rows(tuple(files), heads_of, merge(loaded), sources, trials=tuple(trials))
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
