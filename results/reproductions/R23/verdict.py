@@ -12,6 +12,7 @@ from attnbench.reproduce.judging import Finding, Verdict
 SMALL = 0.01  # a loss below is a copy without a fault
 FACTOR = 1.5  # of softmax's loss, where that is larger
 NAMES = {"full": "softmax", "linear": "linear", "reformer": "reformer"}
+PAPERS_RATE = 1e-3
 CHOOSING, JUDGING = 2, 3  # quarters of the curve, counted from 0
 
 
@@ -26,7 +27,7 @@ def verdict(evidence):
         Finding("loss of linear attention at the end over Reformer's",
                 difference(losses["linear"], losses["reformer"]).mapped(math.exp), most=1, published="below 1"),
     )  # fmt: skip
-    return Verdict(findings, _why(by, losses), (_curves(by),))
+    return Verdict(findings, _why(by, losses) + _at_the_papers_rate(cells), (_curves(by),))
 
 
 def _best(cells):
@@ -59,6 +60,17 @@ def _why(by, losses):
     )
     return f"""Over the last quarter of the steps, geometric means of three seeds: {told}. A loss below {SMALL:g} is a copy without a fault; what differs
         below is how far and how evenly the loss falls. The paper trains longer, with four layers and eight heads, and one learning rate for all."""
+
+
+def _at_the_papers_rate(cells):
+    """What the choice of a rate for each attention leaves out: the paper has one for all."""
+    told = []
+    for name, label in NAMES.items():
+        own = [c for c in cells if c.variant == name and c.training["learning_rate"] == PAPERS_RATE]
+        if own:
+            loss = math.exp(mean_of([_loss(c, JUDGING) for c in own]).value)
+            told.append(f"{label} {loss:.2g} (test accuracy {score_of(own).value:.3f})")
+    return f" At {PAPERS_RATE:g}, the paper's rate, the losses after as many steps are: {'; '.join(told)}." if told else ""
 
 
 def _step(cells):

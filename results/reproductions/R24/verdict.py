@@ -7,6 +7,7 @@ from attnbench.reproduce.judging import Finding, Verdict
 
 TRAINED = (4, 2, 1)
 TESTED = ("full", "8", "4", "2", "1")  # in the order of the published columns
+LEARNED = 0.95  # a model that copies
 USELESS = 0.5  # of the labels: what a model that cannot copy stays below; a guess has 0.1
 
 
@@ -58,9 +59,11 @@ def _why(by):
         for t in (*map(str, TRAINED), "full")
         if all(len(by.get((t, e), {})) > 2 for e in TESTED)
     )
+    short = [f"{t} ({_mean(by[t, t]).value:.3f})" for t in map(str, TRAINED) if _mean(by[t, t]).value < LEARNED]
+    cut = f" Cut off by its steps before it had learned to copy with its own rounds: trained with {', '.join(short)}." if short else ""
     return f"""Accuracy on the test split, means of three seeds, for each training with full attention and with 8, 4, 2 and 1 rounds: {told}.
         Full attention here has the same shared queries and keys as hashing, so that it is the limit of many rounds; what the paper's full
-        attention shares with its hashing, the table does not say."""
+        attention shares with its hashing, the table does not say.{cut}"""
 
 
 def _panel(by, told):
