@@ -262,9 +262,7 @@ Var gelu(const Var& a) {
 }
 
 Var tanh(const Var& a) {
-  return unary(
-      a, Keep::output, [](real x) { return std::tanh(x); },
-      [](real y, real g) { return g * (1 - y * y); });
+  return unary_rows(a, tanh_row, [](real y, real g) { return g * (1 - y * y); });
 }
 
 Var sigmoid(const Var& a) {

@@ -1,5 +1,5 @@
-// attnbench table: the tables of `run`, from rows files. Rows of two machines or builds never share
-// a table.
+// attnbench table: the tables of `run`, from rows files. Times, bytes and errors of two machines or
+// builds never share a table; scores may.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -48,6 +48,28 @@ std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
     add_rows(file, *same);
   }
   return machines;
+}
+
+bool is_score(const Row& row) { return row.key.measure == Measure::accuracy; }
+
+// A score depends on no machine. What a machine trained and did nothing else joins the rows of the
+// first machine that did more, or of the first, unless that has one of the cells too.
+void join_scores(std::vector<RowsOfMachine>& machines) {
+  const auto only_scores = [](const RowsOfMachine& machine) {
+    return std::all_of(machine.rows.begin(), machine.rows.end(), is_score);
+  };
+  auto home = std::find_if_not(machines.begin(), machines.end(), only_scores);
+  if (home == machines.end()) home = machines.begin();
+  for (RowsOfMachine& other : machines) {
+    const auto is_there = [&](const auto& place) { return home->places.count(place.first) > 0; };
+    if (&other == &*home || !only_scores(other) ||
+        std::any_of(other.places.begin(), other.places.end(), is_there))
+      continue;
+    home->rows.insert(home->rows.end(), other.rows.begin(), other.rows.end());
+    home->places.merge(other.places);
+    other.rows.clear();
+  }
+  std::erase_if(machines, [](const RowsOfMachine& machine) { return machine.rows.empty(); });
 }
 
 // Tables show variants in the order of their first rows: `by` decides at the longest length first.
@@ -109,6 +131,7 @@ int run_table(const Arguments& arguments) {
       (output.empty() || output == kStdoutPath) && wants_color(color, Stream::out);
   const std::vector<RowsFile> runs = read_runs(arguments.words());
   std::vector<RowsOfMachine> machines = by_machine(runs);
+  join_scores(machines);
   if (arguments.has("sort"))
     for (RowsOfMachine& machine : machines)
       sort_rows(machine.rows, arguments.one_of("sort", {"time", "memory"}));

@@ -74,9 +74,9 @@ class Comparisons(InFolder):
         super().setUp()
         self.a, self.b = self.runs / "a.jsonl", self.runs / "b.jsonl"
 
-    def write(self, name, change):
+    def write(self, name, change, keep=lambda row: True):
         path = self.folder / name
-        rows = changed(self.rows, change)
+        rows = changed([row for row in self.rows if row["kind"] == "run" or keep(row)], change)
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         return path
 
@@ -299,6 +299,15 @@ class Comparisons(InFolder):
             part = done.stdout[done.stdout.index("time in ms"):].splitlines()
             self.assertEqual([line.split()[0] for line in part if line.split()[:1] and line.split()[0] in order][:2], order)
         self.refused(2, "--sort speed is not valid; expected one of time, memory", "table", self.a, "--sort", "speed")
+
+    def test_scores_of_another_machine_stand_in_the_same_table(self):
+        timed_here = self.write("here.jsonl", lambda row: None, lambda row: row["measure"] != "accuracy")
+        trained = self.write("trained.jsonl", elsewhere, lambda row: row["measure"] == "accuracy")
+        whole = attnbench("table", self.a).stdout
+        for files in ((timed_here, trained), (trained, timed_here)):
+            self.assertEqual(attnbench("table", *files).stdout, whole)
+        both = attnbench("table", self.a, trained)
+        self.assertIn("machine or build 2: Another CPU", both.stdout, "what both trained is told apart")
 
     def test_two_machines_never_share_a_table(self):
         other = self.write("other.jsonl", elsewhere)
