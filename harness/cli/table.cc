@@ -11,6 +11,7 @@
 #include "harness/compare/machines.h"
 #include "harness/compare/row_pairs.h"
 #include "harness/crossing/report.h"
+#include "harness/tables/joined.h"
 
 namespace attn::cli {
 namespace {
@@ -97,6 +98,24 @@ std::string name_of_machine(size_t number, const RunLine& run) {
                      fact("cores"), fact("compiler"));
 }
 
+// One record for each shape that has scores, from the rows of one machine.
+std::string rendered_joined(const std::string& format, const std::vector<RowsOfMachine>& machines,
+                            bool has_color) {
+  std::vector<Json> lines;
+  std::vector<Table> tables;
+  size_t number = 0;
+  for (const RowsOfMachine& machine : machines) {
+    number++;
+    const std::vector<JoinedRecord> records = joined_records(machine.rows);
+    for (Json& line : joined_lines(records)) lines.push_back(std::move(line));
+    for (Table& table : joined_tables(records)) {
+      if (machines.size() > 1) table.title += "; " + name_of_machine(number, machine.run);
+      tables.push_back(std::move(table));
+    }
+  }
+  return rendered(format, lines, tables, has_color);
+}
+
 // Of the searches for crossings alone: a line each for json and csv, else tables.
 std::string rendered_crossings(const std::string& format,
                                const std::vector<RowsOfMachine>& machines, bool has_color) {
@@ -119,6 +138,14 @@ std::vector<Table> tables_of_machine(const RowsOfMachine& machine, bool with_led
   for (Table& table : crossing_tables(contests, standings(contests, machine.rows)))
     tables.push_back(std::move(table));
   return tables;
+}
+
+// Lines of json and csv do not say of which machine they are.
+void require_one_machine(const std::vector<RowsOfMachine>& machines, const std::string& format) {
+  ATTN_CHECK(machines.size() == 1 || (format != "json" && format != "csv"),
+             "--format {} does not tell machines apart, and the files are of {} machines or "
+             "builds; give one at a time",
+             format, machines.size());
 }
 
 int run_table(const Arguments& arguments) {
@@ -146,11 +173,22 @@ int run_table(const Arguments& arguments) {
                "'{}' holds no search for crossings; measure one by attnbench run "
                "--find crossing",
                arguments.words().front());
-    ATTN_CHECK(machines.size() == 1 || (format != "json" && format != "csv"),
-               "--format {} does not tell machines apart, and the files are of {} machines or "
-               "builds; give one at a time",
-               format, machines.size());
+    require_one_machine(machines, format);
     deliver(rendered_crossings(format, machines, has_color), output, arguments.words());
+    return kOk;
+  }
+  if (arguments.has("joined")) {
+    ATTN_CHECK(!with_ledger && !arguments.has("crossings"),
+               "--joined prints one record alone; drop --{}", with_ledger ? "ledger" : "crossings");
+    require_one_machine(machines, format);
+    const bool has_scores = std::any_of(machines.begin(), machines.end(), [](const auto& machine) {
+      return std::any_of(machine.rows.begin(), machine.rows.end(), is_score);
+    });
+    if (!has_scores) {
+      warn("attnbench: nothing matched: the files hold no score, to which --joined joins times\n");
+      return kNothingMatched;
+    }
+    deliver(rendered_joined(format, machines, has_color), output, arguments.words());
     return kOk;
   }
   std::vector<Row> all;
@@ -184,6 +222,9 @@ Verb table_verb() {
           .options = {{"format", 0, "KIND", "table (default), md, csv, json or latex"},
                       {"ledger", 0, "", "the parity ledger too"},
                       {"crossings", 0, "", "of rows of run --find crossing, the crossings alone"},
+                      {"joined", 0, "",
+                       "one line a variant: time, memory, state and error at the very shape of "
+                       "its scores"},
                       {"sort", 0, "NAME", "time or memory: variants by it, the least first"},
                       {"output", 'o', "FILE", "default: standard output"},
                       {"color", 0, "WHEN", "auto (default), always or never"}},

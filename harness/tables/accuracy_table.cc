@@ -2,23 +2,12 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "harness/measure/statistics.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/learned.h"
 #include "harness/tables/tuned.h"
 
 namespace attn {
 namespace {
-
-// Half of the 95 % interval of the mean: Student's t over the seeds; of one seed 1.96 standard
-// errors over its test examples. NaN where a row of one seed holds no standard error.
-double half_interval(const Seeds& ok) {
-  const double count = static_cast<double>(ok.size()), mean = mean_test(ok);
-  if (ok.size() == 1) return 1.96 * ok[0]->accuracy().test_stderr.value_or(std::nan(""));
-  double squares = 0;
-  for (const Row* row : ok) squares += std::pow(row->accuracy().test - mean, 2);
-  return student_t_975(ok.size() - 1) * std::sqrt(squares / (count - 1) / count);
-}
 
 // "0.912 ±0.010 (+0.120)": the mean over the seeds, half of its interval, and the lift; of failures
 // among them how many.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/measure/statistics.h"
 #include "harness/tables/grid.h"
 
 namespace attn {
@@ -42,6 +43,16 @@ inline double mean_test(const Seeds& rows) {
 inline bool has_unfinished(const Seeds& ok) {
   return std::any_of(ok.begin(), ok.end(),
                      [](const Row* row) { return is_unfinished(row->accuracy()); });
+}
+
+// Half of the 95 % interval of the mean: Student's t over the seeds; of one seed 1.96 standard
+// errors over its test examples. NaN where a row of one seed holds no standard error.
+inline double half_interval(const Seeds& ok) {
+  const double count = static_cast<double>(ok.size()), mean = mean_test(ok);
+  if (ok.size() == 1) return 1.96 * ok[0]->accuracy().test_stderr.value_or(std::nan(""));
+  double squares = 0;
+  for (const Row* row : ok) squares += std::pow(row->accuracy().test - mean, 2);
+  return student_t_975(ok.size() - 1) * std::sqrt(squares / (count - 1) / count);
 }
 
 // NaN where one has none.
