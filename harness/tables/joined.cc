@@ -11,6 +11,7 @@
 #include "harness/measure/statistics.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/learned.h"
+#include "harness/tables/scope_notes.h"
 #include "harness/tables/tuned.h"
 #include "harness/tables/verified_notes.h"
 
@@ -18,25 +19,25 @@ namespace attn {
 namespace {
 
 // Length, causal, heads, heads of keys, head_dim.
-using Place = std::tuple<int64_t, bool, int64_t, int64_t, int64_t>;
+using AttentionShape = std::tuple<int64_t, bool, int64_t, int64_t, int64_t>;
 
 // Where a model attends that this row trained. nullopt: its layers have a width of their own.
-std::optional<Place> place_of_training(const Row& row) {
+std::optional<AttentionShape> place_of_training(const Row& row) {
   const Axes& axes = row.key.axes;
   if (axes.equal || !axes.length || !row.key.training) return std::nullopt;
   const int64_t heads = row.key.training->integer("heads"),
                 shared = row.key.training->integer("kv_heads");
-  return Place{*axes.length, axes.causal.value_or(false), heads, shared > 0 ? shared : heads,
-               row.key.training->integer("width") / heads};
+  return AttentionShape{*axes.length, axes.causal.value_or(false), heads,
+                        shared > 0 ? shared : heads, row.key.training->integer("width") / heads};
 }
 
 // Of a row that is not trained; nullopt: of a shape or number type that no training has.
-std::optional<Place> place_of_shape(const Row& row) {
+std::optional<AttentionShape> place_of_shape(const Row& row) {
   const Axes& axes = row.key.axes;
   if (axes.equal || axes.dtype || row.key.task || !axes.length || !axes.heads || !axes.head_dim)
     return std::nullopt;
-  return Place{*axes.length, axes.causal.value_or(false), *axes.heads,
-               key_heads(axes).value_or(*axes.heads), *axes.head_dim};
+  return AttentionShape{*axes.length, axes.causal.value_or(false), *axes.heads,
+                        key_heads(axes).value_or(*axes.heads), *axes.head_dim};
 }
 
 struct Scored {
@@ -51,12 +52,12 @@ void add_once(std::vector<T>& list, const T& value) {
 }
 
 // `chosen`: accuracy rows; `rows` of the result point into it.
-std::map<Place, Scored> scores_by_place(const std::vector<const Row*>& chosen) {
+std::map<AttentionShape, Scored> scores_by_place(const std::vector<const Row*>& chosen) {
   std::vector<Row> all;
   for (const Row* row : chosen) all.push_back(*row);
-  std::map<Place, Scored> places;
+  std::map<AttentionShape, Scored> places;
   for (const Row* row : chosen) {
-    const std::optional<Place> place = place_of_training(*row);
+    const std::optional<AttentionShape> place = place_of_training(*row);
     if (!place) continue;
     std::string task = task_heading(*row, all);
     if (const std::string training = training_text(*row, all); !training.empty())
@@ -71,7 +72,7 @@ std::map<Place, Scored> scores_by_place(const std::vector<const Row*>& chosen) {
 }
 
 // Tasks that the control has learned stay; what is said of the others.
-std::vector<std::string> leave_out(Scored& scored) {
+std::vector<std::string> without_unlearned(Scored& scored) {
   std::vector<std::string> notes, kept;
   for (const std::string& task : scored.tasks) {
     const TaskSetting setting = judged_setting(members_of(scored.cells, task));
@@ -114,8 +115,6 @@ bool stands_before(const Row& one, const Row* other) {
   return !other || rank(one) < rank(*other);
 }
 
-ScopeKind scope_of(const Row& row) { return row.key.axes.scope.value_or(ScopeKind::attention); }
-
 std::string time_text(const Row* row) {
   if (!row) return "";
   return human_seconds(row->speed().time.median) + (row->result.noisy.empty() ? "" : "*") +
@@ -129,7 +128,7 @@ std::optional<int64_t> state_of(const JoinedLine& line) {
   return std::nullopt;
 }
 
-std::string score_text(const Seeds& all) {
+std::string seeds_text(const Seeds& all) {
   if (all.empty()) return "";
   const Seeds ok = ok_ones(all);
   if (ok.empty()) return status_of(*all[0]);
@@ -191,7 +190,7 @@ std::vector<JoinedRecord> joined_records(const std::vector<Row>& rows) {
       trained.push_back(&row);
   std::vector<JoinedRecord> records;
   for (auto& [place, scored] : scores_by_place(trained)) {
-    const std::vector<std::string> left_out = leave_out(scored);
+    const std::vector<std::string> left_out = without_unlearned(scored);
     std::vector<ScopeKind> scopes;
     for (const Row& row : rows)
       if (row.is_ok() && row.key.measure == Measure::speed && place_of_shape(row) == place)
@@ -238,7 +237,7 @@ std::vector<Table> joined_tables(const std::vector<JoinedRecord>& records) {
     for (size_t task = 0; task < record.tasks.size(); task++) {
       table.columns.push_back(record.tasks[task]);
       for (size_t i = 0; i < record.lines.size(); i++)
-        table.rows[i].push_back(score_text(record.lines[i].scores[task]));
+        table.rows[i].push_back(seeds_text(record.lines[i].scores[task]));
     }
     const std::vector<const Row*> measured = measured_of(record);
     bool cut = false, noisy = false;

@@ -13,8 +13,6 @@
 namespace attn {
 namespace {
 
-ScopeKind scope_of(const Row& row) { return row.key.axes.scope.value_or(ScopeKind::attention); }
-
 int64_t layers_of(const Row& row) {
   if (scope_of(row) != ScopeKind::model) return 1;
   return row.key.axes.layers.value_or(kModelLayers);

@@ -11,6 +11,10 @@
 
 namespace attn {
 
+inline ScopeKind scope_of(const Row& row) {
+  return row.key.axes.scope.value_or(ScopeKind::attention);
+}
+
 // Behind the label of a variant that reads gates, where attention alone was measured.
 inline constexpr std::string_view kGatesSign = "§";
 bool leaves_out_gates(const Row& row);
