@@ -54,6 +54,7 @@ def document(
         scores.by_length(tasks),
         scores.while_training(tasks),
         scores.against_effort(tasks),
+        scores.carries_over(tasks),
         state(book),
         scores.tradeoff(tasks),
         equal_cost(book, tasks),

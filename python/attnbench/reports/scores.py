@@ -14,6 +14,8 @@ from attnbench.plots.kinds.trades import Trade, trade_panels
 from attnbench.plots.layout.axes import LEVELS
 from attnbench.plots.layout.caption import not_learned
 from attnbench.plots.rows import learning
+from attnbench.plots.rows.agreement import NOTE as AGREEMENT_NOTE
+from attnbench.plots.rows.agreement import agreements
 from attnbench.plots.rows.joined import Front
 from attnbench.plots.rows.read import FAILURES, Cell
 from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, shortcut_words, task_groups
@@ -45,6 +47,7 @@ LEARNED = (
     ("learning rates", "text"),
     ("cells", "cells"),
 )
+AGREEMENT = (("task", "text"), ("with", "text"), ("variants", "number"), ("tau", "score"), ("95 % interval", "text"))
 TRADES = (
     ("panel", "text"),
     ("variant", "series"),
@@ -207,6 +210,21 @@ def _learned_rows(tasks: Tasks) -> Iterable[list[Any]]:
             if found := learning.learning_of(series.cells, every):
                 own = [found.share_text, found.steps_text, found.rates_text]
                 yield [_task(group), tasks.book.series(series), *own, tasks.book.cells(series.cells)]
+
+
+def carries_over(tasks: Tasks) -> Json | None:
+    found = agreements(tasks.groups)
+    if not found:
+        return None
+    rows = [[a.task, a.with_task, a.variants, rounded(a.tau), a.interval_text] for a in found]
+    return section(
+        "carries-over",
+        "Does it carry over?",
+        "Whether variants stand in the same order on a task as on one that is scored in bits a token.",
+        [],
+        table("agreement", "Kendall's tau of each task with language", AGREEMENT, rows),
+        note=AGREEMENT_NOTE,
+    )
 
 
 def against_effort(tasks: Tasks) -> Json | None:
