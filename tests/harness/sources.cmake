@@ -52,6 +52,7 @@ foreach(stem
     run/twins
     tables/closing
     tables/floors
+    tables/joined
     tables/tuned
     train/batches
     train/captured

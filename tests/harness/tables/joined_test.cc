@@ -95,10 +95,10 @@ TEST(Joined, ALineHoldsWhatWasMeasuredAtTheShapeOfItsScores) {
                                             "decode a token", "peak memory",  "decode state",
                                             "error",          "mqar[pairs=8]"};
   EXPECT_EQ(table.columns, columns);
-  const std::vector<std::string> linear = {"linear",  "1.00 ms", "3.00 ms", "5.00 µs",
-                                           "2.0 KiB", "4.0 KiB", "0.5",     "0.850 ±0.635"};
+  const std::vector<std::string> linear = {"linear",   "1 ms",     "3 ms", "5 us",
+                                           "2.00 KiB", "4.00 KiB", "0.5",  "0.850 ±0.635"};
   EXPECT_EQ(line_of(table, "linear"), linear);
-  EXPECT_EQ(line_of(table, "full").at(1), "2.00 ms");
+  EXPECT_EQ(line_of(table, "full").at(1), "2 ms");
   EXPECT_EQ(line_of(table, "full").at(2), "") << "not measured";
   const std::vector<Json> lines = joined_lines(records);
   ASSERT_EQ(lines.size(), 2u);
@@ -134,7 +134,7 @@ TEST(Joined, OfSeveralBatchesAndThreadsTheLeastStands) {
   threaded.key.axes.threads = 2;
   const std::vector<Row> rows = {scored("full", 1.0), scored("linear", 0.9), batched, threaded,
                                  timed("linear", 1e-3)};
-  EXPECT_EQ(line_of(joined_tables(joined_records(rows)).at(0), "linear").at(1), "1.00 ms");
+  EXPECT_EQ(line_of(joined_tables(joined_records(rows)).at(0), "linear").at(1), "1 ms");
 }
 
 TEST(Joined, EachScopeIsARecordOfItsOwn) {
@@ -144,8 +144,8 @@ TEST(Joined, EachScopeIsARecordOfItsOwn) {
                                  layer};
   const std::vector<JoinedRecord> records = joined_records(rows);
   ASSERT_EQ(records.size(), 2u);
-  EXPECT_EQ(line_of(joined_tables(records).at(0), "linear").at(1), "1.00 ms");
-  EXPECT_EQ(line_of(joined_tables(records).at(1), "linear").at(1), "4.00 ms");
+  EXPECT_EQ(line_of(joined_tables(records).at(0), "linear").at(1), "1 ms");
+  EXPECT_EQ(line_of(joined_tables(records).at(1), "linear").at(1), "4 ms");
 }
 
 TEST(Joined, MarksGoWithTheirNumbers) {
@@ -156,8 +156,8 @@ TEST(Joined, MarksGoWithTheirNumbers) {
   const std::vector<Row> rows = {scored("full", 1.0), scored("linear", 0.9, 0, "steps"), noisy,
                                  unknown};
   const Table table = joined_tables(joined_records(rows)).at(0);
-  EXPECT_EQ(line_of(table, "linear").at(1), "1.00 ms*");
-  EXPECT_EQ(line_of(table, "full").at(1), "1.00 ms?");
+  EXPECT_EQ(line_of(table, "linear").at(1), "1 ms*");
+  EXPECT_EQ(line_of(table, "full").at(1), "1 ms?");
   EXPECT_TRUE(says(line_of(table, "linear").back(), "0.900†"));
   std::string notes;
   for (const std::string& note : table.notes) notes += note + "\n";
@@ -167,7 +167,7 @@ TEST(Joined, MarksGoWithTheirNumbers) {
 TEST(Joined, ASettingThatItsControlHasNotLearnedIsNoColumn) {
   const std::vector<Row> rows = {scored("full", 0.1), scored("linear", 0.9), timed("linear", 1e-3)};
   const Table table = joined_tables(joined_records(rows)).at(0);
-  EXPECT_EQ(table.columns, std::vector<std::string>({"variant", "forward", "decode state"}));
+  EXPECT_EQ(table.columns, std::vector<std::string>({"variant", "forward"}));
   EXPECT_TRUE(says(table.notes.back(), "left out: mqar[pairs=8]: full scores 0.100"));
   EXPECT_TRUE(joined_records({timed("linear", 1e-3)}).empty()) << "no score";
 }
