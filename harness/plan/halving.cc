@@ -13,6 +13,7 @@
 #include "harness/plan/labels.h"
 #include "harness/plan/pilots.h"
 #include "harness/plan/shards.h"
+#include "harness/plan/unlearned.h"
 #include "tasks/api/task.h"
 
 namespace attn {
@@ -42,6 +43,16 @@ std::pair<double, int64_t> merit(const Row* row) {
   if (!row || !row->is_ok()) return {-std::numeric_limits<double>::infinity(), 0};
   const AccuracyMetrics& found = row->accuracy();
   return {is_error(found.metric) ? -found.validation : found.validation, -found.steps};
+}
+
+// Whether validation has come a tenth of the way from what is scored without learning: below, which
+// of two scores is greater is chance.
+constexpr double kBegun = 0.1;
+bool has_begun_to_learn(const Row& row) {
+  if (!row.is_ok()) return false;
+  const AccuracyMetrics& found = row.accuracy();
+  const double least = score_on_the_way(found, kBegun);
+  return is_error(found.metric) ? found.validation < least : found.validation > least;
 }
 
 class Planner {
@@ -97,8 +108,16 @@ class Planner {
       std::stable_sort(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
         return merit(a.second) > merit(b.second);
       });
+      size_t kept = (tried.size() + 1) / 2;
+      if (rows_ && std::none_of(tried.begin(), tried.end(), [](const auto& choice) {
+            return choice.second && has_begun_to_learn(*choice.second);
+          }))
+        kept =
+            static_cast<size_t>(std::count_if(tried.begin(), tried.end(), [](const auto& choice) {
+              return choice.second && choice.second->is_ok();
+            }));
       left.clear();
-      for (size_t i = 0; i < (tried.size() + 1) / 2; i++) left.push_back(tried[i].first);
+      for (size_t i = 0; i < std::max<size_t>(kept, 1); i++) left.push_back(tried[i].first);
     }
     add_all(*left[0], effort);
   }

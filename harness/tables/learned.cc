@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/plan/labels.h"
+#include "harness/plan/unlearned.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -31,15 +32,7 @@ TaskSetting judged(const Seeds& rows, const std::string& control) {
 
 }  // namespace
 
-double bar_of(const AccuracyMetrics& metrics) {
-  const bool error = is_error(metrics.metric);
-  double best = metrics.chance;
-  if (const auto* const shortcut = best_shortcut(metrics, error))
-    best = error ? std::min(best, shortcut->second) : std::max(best, shortcut->second);
-  if (metrics.metric == "bits_per_token") return best;  // nobody knows the least to be reached
-  const double perfect = error ? 0 : 1;
-  return best + kBarShare * (perfect - best);
-}
+double bar_of(const AccuracyMetrics& metrics) { return score_on_the_way(metrics, kBarShare); }
 
 TaskSetting judged_setting(const Seeds& rows) {
   const Seeds ok = ok_ones(rows);

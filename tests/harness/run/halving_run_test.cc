@@ -147,6 +147,21 @@ TEST(Halving, ATargetThatIsReachedEndsTheRoundsAtTheMiddleOfThoseThatReachedIt) 
   EXPECT_EQ(two.rounds.size(), 1u);
 }
 
+TEST(Halving, WhereNoneHasBegunToLearnAllThatDidNotFailGoOn) {
+  const std::map<double, double> none = {{5e-4, 0.05}, {1e-3, 0.06}, {2e-3, 0.08},
+                                         {4e-3, 0.02}, {8e-3, 0.01}, {16e-3, -1}};
+  const Played played(six_rates(), none);
+  const std::set<double> five = {5e-4, 1e-3, 2e-3, 4e-3, 8e-3};
+  ASSERT_EQ(played.rounds.size(), 3u);
+  EXPECT_EQ(played.rounds[1], (std::pair(int64_t{400}, five)));
+  EXPECT_EQ(played.rounds[2], (std::pair(int64_t{800}, five)));
+  EXPECT_EQ(rate_of(played.results.at(0).key), 2e-3) << "the greatest, since one must be taken";
+  EXPECT_EQ(played.results.at(0).search->trainings, 6 + 5 + 5);
+  std::map<double, double> one = none;
+  one[4e-3] = 0.11;
+  EXPECT_EQ(Played(six_rates(), one).rounds[1].second, (std::set{1e-3, 2e-3, 4e-3}));
+}
+
 TEST(Halving, BudgetsAreHalvesOfTheSteps) {
   const auto budgets = [](size_t choices, int64_t steps) {
     return halving_budgets(
