@@ -10,7 +10,7 @@ from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.learning import learning_of
 from attnbench.plots.rows.read import Cell, Params, read_rows
 from attnbench.plots.rows.scores import TaskGroup, short_titles, task_groups
-from attnbench.plots.rows.settings import spec_among
+from attnbench.plots.rows.settings import spec_among, winners
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import markdown
 
@@ -21,7 +21,7 @@ def table(path: Path) -> str:
     """A line a variant; of each task the score of the mixer alone and of the paper's layer, and in the end the
     numbers that the two models learn. The mixer of exact attention has no other layer."""
     rows = published(read_rows([path]), without_control=False)
-    groups = task_groups(rows.of("accuracy"))
+    groups = task_groups(winners(rows.of("accuracy")))
     every = [c for g in groups for c in g.cells]
     mixers = dict.fromkeys((s.variant, _mixer(s.params)) for s in Styles(rows).series(every))
     plain = [replace(c, params=_mixer(c.params)) for c in every]
@@ -45,15 +45,18 @@ def learning(path: Path) -> str:
     """A line a variant and what stands around it; of each task the seeds that learned, the steps that they took and the
     learning rates at which a training came so far, see attnbench.plots.rows.learning."""
     rows = published(read_rows([path]), without_control=False)
-    groups = task_groups(rows.of("accuracy"))
+    groups = task_groups(winners(rows.of("accuracy")))
     trainings = [c for g in groups for c in g.cells]
-    every = [*trainings, *rows.trials]
+    every = [*rows.of("accuracy"), *rows.trials]
     heads = ["variant"]
     for title in short_titles(groups):
         heads += [f"`{title}`: seeds", "steps", "learning rates"]
     lines = []
+    plain = [replace(c, params=_mixer(c.params)) for c in trainings]
     for series in Styles(rows).series(trainings):
-        line = [f"`{spec_among(series.variant, series.params, trainings)}`"]
+        name = spec_among(series.variant, _mixer(series.params), plain)
+        layer = f"{name[:-1]},block=paper]" if name.endswith("]") else f"{name}[block=paper]"
+        line = [f"`{layer if is_layer(series.params) else name}`"]
         for group in groups:
             own = [c for c in group.cells if (c.variant, c.params) == (series.variant, series.params)]
             found = learning_of(own, every) if own else None

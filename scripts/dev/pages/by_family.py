@@ -174,7 +174,7 @@ def left_out(rows: Rows) -> str:
 
 def orders(path: Path) -> str:
     """Each order that a paper reports: means of both sides, and how many pairs confirm it or contradict it."""
-    groups = task_groups(published(read_rows([path]), without_control=False).of("accuracy"))
+    groups = task_groups(winners(published(read_rows([path]), without_control=False).of("accuracy")))
     lines = []
     for order in ORDERS:
         for group in groups:

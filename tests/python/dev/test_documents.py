@@ -43,7 +43,7 @@ class Documents(unittest.TestCase):
         found = documents.documents()
         self.assertEqual(
             [path.name for path in found],
-            ["README.md", "peers.md", "performance.md", "recurrences.md", "reference.md", "survey.md", "variants.md"],
+            ["README.md", "blocks.md", "peers.md", "performance.md", "recurrences.md", "reference.md", "survey.md", "variants.md"],
         )
         for path in found:
             text = path.read_text(encoding="utf-8")
