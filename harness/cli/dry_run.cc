@@ -69,13 +69,15 @@ void print_cells(const Plan& plan, const std::string& format) {
 // Ids of the cells that the rows files hold; none where one cannot be read, which run_sweep says.
 std::set<std::string> held_cells(const SweepRequest& request) {
   std::set<std::string> ids;
-  std::vector<std::string> files = request.held;
-  if (!request.force && request.output != kStdoutPath && std::filesystem::exists(request.output))
-    files.push_back(request.output);
+  const auto add = [&](const std::string& file, bool scores_alone) {
+    for (const Json& line : read_rows(file, true))
+      if (is_cell(line) && (!scores_alone || line["measure"] == name_of(Measure::accuracy)))
+        ids.insert(line["cell"]);
+  };
   try {
-    for (const std::string& file : files)
-      for (const Json& line : read_rows(file, true))
-        if (is_cell(line)) ids.insert(line["cell"]);
+    for (const std::string& file : request.held) add(file, true);
+    if (!request.force && request.output != kStdoutPath && std::filesystem::exists(request.output))
+      add(request.output, false);
   } catch (const Error&) {
   }
   return ids;

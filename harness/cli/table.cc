@@ -53,8 +53,9 @@ std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
 
 bool is_score(const Row& row) { return row.key.measure == Measure::accuracy; }
 
-// A score depends on no machine. What a machine trained and did nothing else joins the rows of the
-// first machine that did more, or of the first, unless that has one of the cells too.
+// Scores of two machines are draws of one training, times are not. What a machine trained and did
+// nothing else joins the rows of the first machine that did more, or of the first, unless that has
+// one of the cells too.
 void join_scores(std::vector<RowsOfMachine>& machines) {
   const auto only_scores = [](const RowsOfMachine& machine) {
     return std::all_of(machine.rows.begin(), machine.rows.end(), is_score);

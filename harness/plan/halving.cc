@@ -2,6 +2,7 @@
 #include "harness/plan/halving.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
@@ -45,14 +46,26 @@ std::pair<double, int64_t> merit(const Row* row) {
   return {is_error(found.metric) ? -found.validation : found.validation, -found.steps};
 }
 
-// Whether validation has come a tenth of the way from what is scored without learning: below, which
-// of two scores is greater is chance.
+// How far validation must come from what is scored without learning, as a share of the way to a
+// perfect score, for one score to say more than another.
 constexpr double kBegun = 0.1;
-bool has_begun_to_learn(const Row& row) {
-  if (!row.is_ok()) return false;
-  const AccuracyMetrics& found = row.accuracy();
-  const double least = score_on_the_way(found, kBegun);
-  return is_error(found.metric) ? found.validation < least : found.validation > least;
+
+// Of choices from the best to the worst, how many go on: the better half. Where the best has not
+// begun to learn, those too that are as good: which of them is the greatest is chance. Of bits
+// nobody knows a perfect score.
+using Tried = std::vector<std::pair<const Seeded*, const Row*>>;
+size_t kept_of(const Tried& tried) {
+  const size_t half = (tried.size() + 1) / 2;
+  const Row* const best = tried[0].second;
+  if (!best || !best->is_ok() || best->accuracy().metric == "bits_per_token") return half;
+  const AccuracyMetrics& found = best->accuracy();
+  const double from = unlearned_score(found), sign = is_error(found.metric) ? -1 : 1;
+  const double far = std::abs(score_on_the_way(found, kBegun) - from);
+  if (sign * (found.validation - from) > far) return half;
+  size_t alike = 0;
+  for (const auto& [choice, row] : tried)
+    alike += row && row->is_ok() && sign * (found.validation - row->accuracy().validation) <= far;
+  return std::max(half, alike);
 }
 
 class Planner {
@@ -84,7 +97,7 @@ class Planner {
     int64_t round = 0;
     for (const int64_t steps :
          halving_budgets(left.size(), left[0]->front()->key.training.value())) {
-      std::vector<std::pair<const Seeded*, const Row*>> tried;
+      Tried tried;
       bool is_known = true;
       round++;
       for (const Seeded* choice : left) {
@@ -108,16 +121,9 @@ class Planner {
       std::stable_sort(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
         return merit(a.second) > merit(b.second);
       });
-      size_t kept = (tried.size() + 1) / 2;
-      if (rows_ && std::none_of(tried.begin(), tried.end(), [](const auto& choice) {
-            return choice.second && has_begun_to_learn(*choice.second);
-          }))
-        kept =
-            static_cast<size_t>(std::count_if(tried.begin(), tried.end(), [](const auto& choice) {
-              return choice.second && choice.second->is_ok();
-            }));
+      const size_t kept = kept_of(tried);
       left.clear();
-      for (size_t i = 0; i < std::max<size_t>(kept, 1); i++) left.push_back(tried[i].first);
+      for (size_t i = 0; i < kept; i++) left.push_back(tried[i].first);
     }
     add_all(*left[0], effort);
   }

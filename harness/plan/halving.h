@@ -3,8 +3,8 @@
 // so on; then all seeds in full at the choice that is left. Costs about two and a half trainings
 // for six choices, where a grid costs six for each seed. The rounds end early where choices reach
 // the setting target: validation tells no more of these, and the middle one of them, in the order
-// given, is the farthest from the rates that fail. Where no choice has begun to learn in a round,
-// validation tells nothing of them, and all that did not fail go on.
+// given, is the farthest from the rates that fail. Where the best choice of a round has not begun
+// to learn, all that are as good go on, which costs up to twice as much; forecasts do not know.
 #pragma once
 
 #include <cstdint>

@@ -73,26 +73,28 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
 }
 
 void Sweeper::adopt_existing() {
-  std::map<std::string, const Row*> held;
-  for (const Row& row : held_scores_) held[row.cell] = &row;
-  for (const Row& row : held_rows_) held[row.cell] = &row;
+  std::map<std::string, std::pair<std::string, const Row*>> held;  // file and row, by cell
+  for (const auto& [path, row] : held_scores_) held[row.cell] = {path, &row};
+  for (const Row& row : held_rows_) held[row.cell] = {request_.output, &row};
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
     if (it == held.end()) continue;
-    if (is_retried(request_.retry, *it->second)) {
+    const auto& [path, row] = it->second;
+    if (path == request_.output && is_retried(request_.retry, *row)) {
       retried_.insert(it->first);
       continue;
     }
     // A choice of tuning stands for others beside it; the same cell asked for alone does not.
-    ATTN_CHECK(it->second->tuned == plan_.cells[i].tuned,
-               "'{}' holds {} {}; name another output file, or --force to start over",
-               request_.output, plan_.cells[i].label,
-               plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
-    ATTN_CHECK(it->second->trial.has_value() == plan_.cells[i].trial.has_value(),
-               "'{}' holds {} {}; name another output file, or --force to start over",
-               request_.output, plan_.cells[i].label,
-               plan_.cells[i].trial ? "as a result" : "as a trial of a search");
-    rows_[i] = *it->second;
+    const char* const advice = path == request_.output
+                                   ? "name another output file, or --force to start over"
+                                   : "leave it out of --held";
+    ATTN_CHECK(row->tuned == plan_.cells[i].tuned, "'{}' holds {} {}; {}", path,
+               plan_.cells[i].label,
+               plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune", advice);
+    ATTN_CHECK(row->trial.has_value() == plan_.cells[i].trial.has_value(), "'{}' holds {} {}; {}",
+               path, plan_.cells[i].label,
+               plan_.cells[i].trial ? "as a result" : "as a trial of a search", advice);
+    rows_[i] = *row;
     rows_[i].key = plan_.cells[i].key;  // the same by its id, and whole
     time_left_.drop(i);
     if (rows_[i].is_failure()) failures_++;
@@ -243,7 +245,7 @@ SweepResult Sweeper::run() {
   read_held();
   adopt_existing();
   result_.reused = rows_.size();
-  if (!missing().empty()) {
+  if (!missing().empty() || held_runs_.empty()) {  // a file begins with the run, if all is held too
     begin_run();
     for (const size_t cell : missing())
       if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
@@ -259,7 +261,7 @@ SweepResult Sweeper::run() {
         run_pooled(cells, runs_alone(measure) ? 1 : jobs_);
     }
   } else {
-    result_.run = held_runs_.empty() ? run_of_scores_.value() : held_runs_.front();
+    result_.run = held_runs_.front();
   }
   for (auto& [cell, row] : rows_) result_.rows.push_back(std::move(row));
   result_.signal = InterruptGuard::signal();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/temporary_folder.h"
@@ -85,9 +86,8 @@ class Sweeper {
   // Of each, what its `config` says beside what was resolved: the text of a sweep file, a search.
   std::vector<std::string> held_beside_;
   std::vector<Row> held_rows_;
-  std::vector<Row> held_scores_;          // of other files
-  std::optional<RunLine> run_of_scores_;  // of the first of these
-  std::set<std::string> retried_;         // cells whose rows are taken out of the file
+  std::vector<std::pair<std::string, Row>> held_scores_;  // of other files, which come first
+  std::set<std::string> retried_;  // cells whose rows are taken out of the file
   SweepResult result_;
   std::map<size_t, Row> rows_;  // by the cell's index in the plan
   const double timeout_s_;      // of a cell

@@ -133,20 +133,17 @@ void Sweeper::read_existing() {
     }
 }
 
-// A score depends on sources, which the id of a cell hashes, and on no machine. A failure may be
-// the machine's.
+// Another machine rounds otherwise, so that a training goes another way there: its score is another
+// draw, of the same sources, which the id of a cell hashes. Rows of any status stand, as those of
+// the output do, so that no cell is in two of the files.
 void Sweeper::read_held() {
   for (const std::string& path : request_.held) {
     size_t number = 0;
     for (const Json& line : read_rows(path, true)) try {
         number++;
-        if (!is_cell(line)) {
-          if (!run_of_scores_) run_of_scores_ = run_line_of(line);
-          continue;
-        }
+        if (!is_cell(line)) continue;
         Row row = row_of(line);
-        if (row.key.measure == Measure::accuracy && !row.is_failure())
-          held_scores_.push_back(std::move(row));
+        if (row.key.measure == Measure::accuracy) held_scores_.emplace_back(path, std::move(row));
       } catch (const Error& error) {
         throw_error(fmt::format("{}:{}: not a line of this version of the program ({})", path,
                                 number, one_line(error.what())));

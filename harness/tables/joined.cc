@@ -18,8 +18,8 @@
 namespace attn {
 namespace {
 
-// Length, causal, heads, heads of keys, head_dim.
-using AttentionShape = std::tuple<int64_t, bool, int64_t, int64_t, int64_t>;
+// Length, causal, heads, heads of keys, head_dim, layers of the model.
+using AttentionShape = std::tuple<int64_t, bool, int64_t, int64_t, int64_t, int64_t>;
 
 // Where a model attends that this row trained. nullopt: its layers have a width of their own.
 std::optional<AttentionShape> place_of_training(const Row& row) {
@@ -27,17 +27,24 @@ std::optional<AttentionShape> place_of_training(const Row& row) {
   if (axes.equal || !axes.length || !row.key.training) return std::nullopt;
   const int64_t heads = row.key.training->integer("heads"),
                 shared = row.key.training->integer("kv_heads");
-  return AttentionShape{*axes.length, axes.causal.value_or(false), heads,
-                        shared > 0 ? shared : heads, row.key.training->integer("width") / heads};
+  return AttentionShape{*axes.length,
+                        axes.causal.value_or(false),
+                        heads,
+                        shared > 0 ? shared : heads,
+                        row.key.training->integer("width") / heads,
+                        row.key.training->integer("layers")};
 }
 
-// Of a row that is not trained; nullopt: of a shape or number type that no training has.
-std::optional<AttentionShape> place_of_shape(const Row& row) {
+// Of a row that is not trained: attention and a layer are the same in a model of any `layers`.
+// nullopt: of a shape or number type that no training has.
+std::optional<AttentionShape> place_of_shape(const Row& row, int64_t layers) {
   const Axes& axes = row.key.axes;
   if (axes.equal || axes.dtype || row.key.task || !axes.length || !axes.heads || !axes.head_dim)
     return std::nullopt;
-  return AttentionShape{*axes.length, axes.causal.value_or(false), *axes.heads,
-                        key_heads(axes).value_or(*axes.heads), *axes.head_dim};
+  const bool is_model = scope_of(row) == ScopeKind::model;
+  return AttentionShape{*axes.length,   axes.causal.value_or(false),
+                        *axes.heads,    key_heads(axes).value_or(*axes.heads),
+                        *axes.head_dim, is_model ? axes.layers.value_or(kModelLayers) : layers};
 }
 
 struct Scored {
@@ -115,14 +122,23 @@ bool stands_before(const Row& one, const Row* other) {
   return !other || rank(one) < rank(*other);
 }
 
+// Errors of one kind of input stand in a record: of the first.
+bool is_of_input(const Row& row, std::string& inputs) {
+  const std::string own =
+      fmt::format("{} x{:g}", to_string(row.key.axes.input.value_or(InputKind::random)),
+                  row.key.axes.input_scale.value_or(1));
+  if (inputs.empty()) inputs = own;
+  return inputs == own;
+}
+
 std::string time_text(const Row* row) {
   if (!row) return "";
   return human_seconds(row->speed().time.median) + (row->result.noisy.empty() ? "" : "*") +
          verified_mark(*row);
 }
 
+// Of all layers of the model that was scored.
 std::optional<int64_t> state_of(const JoinedLine& line) {
-  if (line.decode && line.decode->speed().state_bytes) return line.decode->speed().state_bytes;
   for (const auto& seeds : line.scores)
     if (const Seeds ok = ok_ones(seeds); !ok.empty()) return ok[0]->accuracy().state_bytes;
   return std::nullopt;
@@ -153,7 +169,7 @@ const Column kColumns[] = {
                            : human_bytes(static_cast<double>(line.memory->memory().peak_bytes)) +
                                  verified_mark(*line.memory);
      }},
-    {"decode state",
+    {"state of the model",
      [](const JoinedLine& line) {
        const std::optional<int64_t> state = state_of(line);
        return state ? human_bytes(static_cast<double>(*state)) : std::string();
@@ -166,9 +182,9 @@ const Column kColumns[] = {
 std::string title_of(const JoinedRecord& record) {
   const std::string shared =
       record.kv_heads == record.heads ? "" : fmt::format(" over {}", record.kv_heads);
-  return fmt::format("one record: length {}, {}, {} heads{} of {}, scope {}", record.length,
-                     record.causal ? "causal" : "not causal", record.heads, shared, record.head_dim,
-                     name_of(record.scope));
+  return fmt::format("one record: length {}, {}, {} layers, {} heads{} of {}, scope {}",
+                     record.length, record.causal ? "causal" : "not causal", record.layers,
+                     record.heads, shared, record.head_dim, name_of(record.scope));
 }
 
 std::vector<const Row*> measured_of(const JoinedRecord& record) {
@@ -193,20 +209,22 @@ std::vector<JoinedRecord> joined_records(const std::vector<Row>& rows) {
     const std::vector<std::string> left_out = without_unlearned(scored);
     std::vector<ScopeKind> scopes;
     for (const Row& row : rows)
-      if (row.is_ok() && row.key.measure == Measure::speed && place_of_shape(row) == place)
+      if (row.is_ok() && row.key.measure == Measure::speed &&
+          place_of_shape(row, std::get<5>(place)) == place)
         add_once(scopes, scope_of(row));
     if (scopes.empty()) scopes.push_back(ScopeKind::attention);
     for (const ScopeKind scope : scopes) {
       JoinedRecord record{.scope = scope, .tasks = scored.tasks, .left_out = left_out, .lines = {}};
-      std::tie(record.length, record.causal, record.heads, record.kv_heads, record.head_dim) =
-          place;
+      std::tie(record.length, record.causal, record.heads, record.kv_heads, record.head_dim,
+               record.layers) = place;
       for (const std::string& label : scored.labels) {
         JoinedLine line{.variant = label, .plugin = scored.plugins.at(label), .scores = {}};
         for (const Row& row : rows) {
           const bool has_scope = row.key.measure != Measure::fidelity;
-          if (!row.is_ok() || label_of(row) != label || place_of_shape(row) != place ||
-              (has_scope && scope_of(row) != scope))
+          if (!row.is_ok() || label_of(row) != label ||
+              place_of_shape(row, record.layers) != place || (has_scope && scope_of(row) != scope))
             continue;
+          if (!has_scope && !is_of_input(row, record.inputs)) continue;
           if (const Row** const held = slot(line, row); held && stands_before(row, *held))
             *held = &row;
         }
@@ -248,6 +266,8 @@ std::vector<Table> joined_tables(const std::vector<JoinedRecord>& records) {
       table.notes.emplace_back("nothing was timed at this shape: measure speed and memory there");
     else
       table.notes.emplace_back("times are medians of the least batch and the fewest threads");
+    if (!record.inputs.empty())
+      table.notes.push_back("error: relative, of inputs " + record.inputs);
     if (noisy) table.notes.emplace_back("*: measured on a disturbed machine");
     if (cut) table.notes.emplace_back(kUnfinishedNote);
     for (std::string& note : verified_notes(measured)) table.notes.push_back(std::move(note));
@@ -266,6 +286,8 @@ std::vector<Json> joined_lines(const std::vector<JoinedRecord>& records) {
                      {"heads", record.heads},
                      {"kv_heads", record.kv_heads},
                      {"head_dim", record.head_dim},
+                     {"layers", record.layers},
+                     {"inputs", record.inputs},
                      {"scope", name_of(record.scope)},
                      {"variant", line.variant},
                      {"name", line.plugin.name},

@@ -19,10 +19,11 @@ struct JoinedLine {
   std::vector<std::vector<const Row*>> scores;  // a list of seeds for each task of the record
 };
 
-// The variants whose scores are of one length, mask, heads and head_dim, beside what was measured
-// there in one scope.
+// The variants whose scores are of one length, mask, heads, head_dim and number of layers, beside
+// what was measured there in one scope.
 struct JoinedRecord {
-  int64_t length = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t length = 0, heads = 0, kv_heads = 0, head_dim = 0, layers = 0;
+  std::string inputs;  // of the errors; "": there is none
   bool causal = false;
   ScopeKind scope = ScopeKind::attention;
   std::vector<std::string> tasks;     // with what tells settings of training apart

@@ -27,7 +27,15 @@ def verdict(evidence):
         Finding("loss of linear attention at the end over Reformer's",
                 difference(losses["linear"], losses["reformer"]).mapped(math.exp), most=1, published="below 1"),
     )  # fmt: skip
-    return Verdict(findings, _why(by, losses) + _at_the_papers_rate(cells), (_curves(by),))
+    papers = {name: [c for c in cells if c.variant == name and c.training["learning_rate"] == PAPERS_RATE] for name in NAMES}
+    if all(len(own) >= 3 for own in papers.values()):
+        at = {name: mean_of([_loss(c, JUDGING) for c in own]) for name, own in papers.items()}
+        limit = max(math.log(SMALL), math.log(FACTOR) + at["full"].value)
+        findings += (
+            Finding(f"loss of linear attention at the end, all at the paper's rate {PAPERS_RATE:g}", at["linear"].mapped(math.exp),
+                    most=math.exp(limit), published="as softmax"),
+        )  # fmt: skip
+    return Verdict(findings, _why(by, losses) + _at_the_papers_rate(papers), (_curves(by),))
 
 
 def _best(cells):
@@ -62,12 +70,11 @@ def _why(by, losses):
         below is how far and how evenly the loss falls. The paper trains longer, with four layers and eight heads, and one learning rate for all."""
 
 
-def _at_the_papers_rate(cells):
+def _at_the_papers_rate(papers):
     """What the choice of a rate for each attention leaves out: the paper has one for all."""
     told = []
     for name, label in NAMES.items():
-        own = [c for c in cells if c.variant == name and c.training["learning_rate"] == PAPERS_RATE]
-        if own:
+        if own := papers[name]:
             loss = math.exp(mean_of([_loss(c, JUDGING) for c in own]).value)
             told.append(f"{label} {loss:.2g} (test accuracy {score_of(own).value:.3f})")
     return f" At {PAPERS_RATE:g}, the paper's rate, the losses after as many steps are: {'; '.join(told)}." if told else ""

@@ -15,22 +15,22 @@ def verdict(evidence):
     for r in evidence.records("spectra"):
         by.setdefault((r["correlation"], r["spread"]), []).append(r)
     at = evidence.published("share")
-    beside = _of_random_rows(next(iter(by.values()))[0]) if by else 0.0
+    beside = {spread: _of_noise(r[0], spread) for (_, spread), r in by.items()}
     findings = tuple(
-        Finding(f"share of {r[0]['index']} of {r[0]['length']} singular values over that of random rows, {_label(key[0])}, logits {key[1]:g}",
-                mean_of([one["share"] / beside for one in r]), least=1, published=f"over {at['least']:g} of the sum")  # fmt: skip
+        Finding(f"share of {r[0]['index']} of {r[0]['length']} singular values over that of noise, {_label(key[0])}, logits {key[1]:g}",
+                mean_of([one["share"] / beside[key[1]] for one in r]), least=1, published=f"over {at['least']:g} of the sum")  # fmt: skip
         for key, r in sorted(by.items())
     )
     return Verdict(findings, _why(findings, by, beside), tuple(_panel(by, key, name) for key, name in KEYS.items()))
 
 
-def _of_random_rows(record):
-    """The share that the largest values of a matrix have whose rows are uniform random numbers divided by their sum."""
+def _of_noise(record, spread):
+    """The share that the largest values have of the softmax of independent normal logits with this deviation."""
     rng = np.random.default_rng(1)
     shares = []
     for _ in range(DRAWS):
-        rows = rng.random((record["length"], record["length"]))
-        values = np.linalg.svd(rows / rows.sum(axis=1, keepdims=True), compute_uv=False)
+        weights = np.exp(spread * rng.normal(size=(record["length"], record["length"])))
+        values = np.linalg.svd(weights / weights.sum(axis=1, keepdims=True), compute_uv=False)
         shares.append(values[: record["index"]].sum() / values.sum())
     return float(np.mean(shares))
 
@@ -48,7 +48,7 @@ def _why(findings, by, beside):
     most, least = max(shares, key=shares.get), min(shares, key=shares.get)
     squares = mean_of([r["share_of_squares"] for r in by[least]]).value
     return f"""Of matrices that nothing was trained for, {states[State.holds]} of {len(findings)} settings have more of the sum in a quarter of the singular
-        values than rows of random numbers, which have {beside:.3f} of it there, and {states[State.fails]} do not. The share goes from {shares[least]:.2f} ({_label(least[0])}, logits with a deviation of {least[1]:g}; of the squares
+        values than the softmax of independent logits of the same deviation, which has {min(beside.values()):.2f} to {max(beside.values()):.2f} of it there, and {states[State.fails]} do not. The share goes from {shares[least]:.2f} ({_label(least[0])}, logits with a deviation of {least[1]:g}; of the squares
         {squares:.2f}) to {shares[most]:.2f} ({_label(most[0])}, {most[1]:g}). A spectrum of a trained model tells what training made of the rank only beside
         one of the same tokens without training."""
 

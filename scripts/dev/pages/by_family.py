@@ -3,6 +3,7 @@ variants that papers report."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -111,6 +112,7 @@ class Order:
     task: str
     above: tuple[str, ...]
     below: tuple[str, ...]
+    paired: bool = False  # the first above with the first below, and so on
 
 
 BLOCK = "block"
@@ -138,7 +140,7 @@ ORDERS = (
     Order("delta rules above gates alone on recall, in the layers of their papers", "arXiv:2406.06484, arXiv:2412.06464", "mqar",
           _in_layers(DELTA), _in_layers(GATES)),
     Order("what stands around it in its paper makes a recurrence recall", "arXiv:2312.00752, arXiv:2405.21060, arXiv:2406.06484", "mqar",
-          _in_layers(MIXERS), MIXERS),
+          _in_layers(MIXERS), MIXERS, paired=True),
     Order("what reads its input to choose above what does not, on selective copying", "arXiv:2312.00752, table 1", "selective_copy",
           ("mamba", "mamba2", "gla"), ("s4d", "lru", "long_conv")),
     Order("exact attention above states of constant size on recall", "arXiv:2312.04927", "mqar", ("full",), (*GATES, *DELTA, "linear", "mamba")),
@@ -185,7 +187,9 @@ def orders(path: Path) -> str:
                 continue
             best = group.best_shortcut()
             shortcut = best[1] if best else -np.inf
-            pairs = [(a, b) for a in above.values() for b in below.values()]
+            every = zip(order.above, order.below, strict=True) if order.paired else itertools.product(order.above, order.below)
+            sides = [(_scores(group, (one,)), _scores(group, (other,))) for one, other in every]
+            pairs = [(a, b) for upper, lower in sides for a in upper.values() for b in lower.values()]
             right = sum(_surely_above(a, b, shortcut) for a, b in pairs)
             wrong = sum(_surely_above(b, a, shortcut) for a, b in pairs)
             counts = [f"{right} of {len(pairs)}", str(wrong), str(len(pairs) - right - wrong)]

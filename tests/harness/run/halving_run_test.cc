@@ -147,7 +147,7 @@ TEST(Halving, ATargetThatIsReachedEndsTheRoundsAtTheMiddleOfThoseThatReachedIt) 
   EXPECT_EQ(two.rounds.size(), 1u);
 }
 
-TEST(Halving, WhereNoneHasBegunToLearnAllThatDidNotFailGoOn) {
+TEST(Halving, WhereNoneHasBegunToLearnAllThatAreAsGoodGoOn) {
   const std::map<double, double> none = {{5e-4, 0.05}, {1e-3, 0.06}, {2e-3, 0.08},
                                          {4e-3, 0.02}, {8e-3, 0.01}, {16e-3, -1}};
   const Played played(six_rates(), none);
@@ -160,6 +160,14 @@ TEST(Halving, WhereNoneHasBegunToLearnAllThatDidNotFailGoOn) {
   std::map<double, double> one = none;
   one[4e-3] = 0.11;
   EXPECT_EQ(Played(six_rates(), one).rounds[1].second, (std::set{1e-3, 2e-3, 4e-3}));
+  const std::map<double, double> bits = {{5e-4, 5}, {1e-3, 4}, {2e-3, 3},
+                                         {4e-3, 6}, {8e-3, 7}, {16e-3, -1}};
+  EXPECT_EQ(Played(six_rates(), bits, 20, "bits_per_token").rounds[1].second,
+            (std::set{5e-4, 1e-3, 2e-3}));
+  // Of an error, by the chance of `Played`: 0.
+  const std::map<double, double> errors = {{5e-4, 0.5}, {1e-3, 0.4}, {2e-3, 0.3},
+                                           {4e-3, 0.6}, {8e-3, 0.7}, {16e-3, -1}};
+  EXPECT_EQ(Played(six_rates(), errors, 20, "mean_squared_error").rounds[1].second.size(), 3u);
 }
 
 TEST(Halving, BudgetsAreHalvesOfTheSteps) {
@@ -317,16 +325,14 @@ TEST_F(HalvedSweep, ScoresOfAnotherMachineStand) {
     EXPECT_EQ(result.reused, kept);
     EXPECT_EQ(result.rows.size(), whole.rows.size());
     EXPECT_FALSE(result.run.run.empty());
-    const std::vector<Json> here =
-        kept == 2 * kEach ? std::vector<Json>{} : read_rows(request_.output);
-    EXPECT_EQ(here.size(), kept == 2 * kEach ? 0 : 1 + 2 * kEach - kept);
-    if (!here.empty()) {
-      EXPECT_NE(here[0]["run"], there[0]["run"]) << "this machine has a run of its own";
-    }
+    const std::vector<Json> here = read_rows(request_.output);
+    EXPECT_EQ(here.size(), 1 + 2 * kEach - kept) << "the run too where all is held";
+    EXPECT_NE(here[0]["run"], there[0]["run"]) << "this machine has a run of its own";
   }
 }
 
-TEST_F(HalvedSweep, FailuresOfAnotherMachineAreTrainedAgain) {
+// As one of the output does, also with --retry, which would put the cell into both files.
+TEST_F(HalvedSweep, AFailureOfAnotherMachineStands) {
   behave(R"(*'"learning_rate":0.004,'*) exit 9;;
 )" + answer("0.001", 0.9, 0.1) +
          answer("0.002", 0.95, 0.2));
@@ -335,10 +341,18 @@ TEST_F(HalvedSweep, FailuresOfAnotherMachineAreTrainedAgain) {
   std::filesystem::rename(request_.output, other);
   std::ofstream(log(), std::ios::trunc);
   request_.held = {other};
+  request_.retry = {"failed"};
   halving();
-  EXPECT_EQ(trainings(), 2u) << "the one of each variant that failed";
+  EXPECT_EQ(trainings(), 0u);
   request_.held = {folder_ + "/none.jsonl"};
   EXPECT_TRUE(says(fault_of([&] { halving(); }), "none.jsonl"));
+  request_.held = {other};
+  request_.output = folder_ + "/else.jsonl";
+  request_.tune_by = "grid";
+  request_.training = "steps=400,warmup=20,eval_every=50";  // as many as a trial has
+  const std::string message = fault_of([&] { sweep(); });
+  EXPECT_TRUE(says(message, "other.jsonl' holds")) << message;
+  EXPECT_TRUE(says(message, "leave it out of --held")) << message;
 }
 
 TEST_F(HalvedSweep, ATrialIsNoResultOfAnotherSweep) {

@@ -33,6 +33,7 @@ Row scored(const std::string& name, double test, int64_t seed = 0,
   row.key.axes.seed = seed;
   row.key.training = Params::unchecked({{"heads", kHeads},
                                         {"kv_heads", int64_t{0}},
+                                        {"layers", int64_t{2}},
                                         {"width", kHeads * kHeadDim},
                                         {"steps", int64_t{100}}});
   AccuracyMetrics metrics{.metric = "accuracy", .test = test, .lift = test, .steps = 100};
@@ -90,9 +91,9 @@ TEST(Joined, ALineHoldsWhatWasMeasuredAtTheShapeOfItsScores) {
   const std::vector<JoinedRecord> records = joined_records(rows);
   ASSERT_EQ(records.size(), 1u);
   const Table table = joined_tables(records).at(0);
-  EXPECT_EQ(table.title, "one record: length 64, causal, 2 heads of 32, scope attention");
+  EXPECT_EQ(table.title, "one record: length 64, causal, 2 layers, 2 heads of 32, scope attention");
   const std::vector<std::string> columns = {"variant",        "forward",      "train",
-                                            "decode a token", "peak memory",  "decode state",
+                                            "decode a token", "peak memory",  "state of the model",
                                             "error",          "mqar[pairs=8]"};
   EXPECT_EQ(table.columns, columns);
   const std::vector<std::string> linear = {"linear",   "1 ms",     "3 ms", "5 us",
@@ -123,7 +124,7 @@ TEST(Joined, WhatIsOfAnotherShapeIsNotJoined) {
   for (const Row& other : others) {
     const std::vector<Row> rows = {scored("full", 1.0), scored("linear", 0.9), other};
     const Table table = joined_tables(joined_records(rows)).at(0);
-    EXPECT_EQ(table.columns.at(1), "decode state");
+    EXPECT_EQ(table.columns.at(1), "state of the model");
     EXPECT_TRUE(says(table.notes.at(0), "nothing was timed at this shape"));
   }
 }
@@ -146,6 +147,36 @@ TEST(Joined, EachScopeIsARecordOfItsOwn) {
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(line_of(joined_tables(records).at(0), "linear").at(1), "1 ms");
   EXPECT_EQ(line_of(joined_tables(records).at(1), "linear").at(1), "4 ms");
+}
+
+TEST(Joined, AModelOfOtherLayersIsNotJoined) {
+  Row model = timed("linear", 4e-3);
+  model.key.axes.scope = ScopeKind::model;
+  const auto found = [&] {
+    return joined_records({scored("full", 1.0), scored("linear", 0.9), model})
+        .at(0)
+        .lines.at(1)
+        .forward;
+  };
+  EXPECT_TRUE(found()) << "a model has two layers, where nothing else is said";
+  model.key.axes.layers = 12;
+  EXPECT_FALSE(found());
+}
+
+TEST(Joined, ErrorsAreOfOneKindOfInput) {
+  const auto off = [](double scale, double error) {
+    Row row = row_at(Measure::fidelity, "linear");
+    row.key.axes.heads = kHeads;
+    row.key.axes.head_dim = kHeadDim;
+    row.key.axes.input_scale = scale;
+    row.result.metrics = FidelityMetrics{.relative_error = error};
+    return row;
+  };
+  const std::vector<Row> rows = {scored("full", 1.0), scored("linear", 0.9), off(2, 0.75),
+                                 off(1, 0.5)};
+  const Table table = joined_tables(joined_records(rows)).at(0);
+  EXPECT_EQ(line_of(table, "linear").at(2), "0.75");
+  EXPECT_TRUE(says(table.notes.at(1), "inputs random x2")) << table.notes.at(1);
 }
 
 TEST(Joined, MarksGoWithTheirNumbers) {

@@ -55,6 +55,14 @@ class Agreements(InOverview):
         self.assertEqual(self.of(on("copy", short), bits[:2]), [], "two variants make no order")
         self.assertEqual(self.of(on("copy", short), on("sort", short)), [], "nothing is scored in bits")
 
+    def test_what_scores_all_alike_has_no_order_and_no_pair_stands_twice(self) -> None:
+        bits = {name: 3 - 0.1 * i for i, name in enumerate(NAMES)}
+        rows = [*on("copy", dict.fromkeys(NAMES, 1.0)), *in_bits(bits)]
+        self.assertEqual(self.of(rows), [])
+        document(self.rows(rows))
+        other = [row | {"task": {"name": "other", "params": {}}} for row in in_bits({k: v + 1 for k, v in bits.items()}, seed=1)]
+        self.assertEqual([(a.task.split()[0], a.with_task.split()[0]) for a in self.of(in_bits(bits), other)], [("lm", "other")])
+
     def test_the_interval_holds_tau_as_often_as_it_says(self) -> None:
         """Of normal numbers with correlation r, tau is 2/pi·asin(r)."""
         rng, draws = np.random.default_rng(4), 2000

@@ -68,6 +68,17 @@ class Learnings(InOverview):
         self.assertEqual(found.seeds, 1, "a trial is no result")
         self.assertEqual(self.learning(trained(0.95, curve(s100=0.95))).rates_text, "", "nothing was tuned")
 
+    def test_of_bits_no_rates_are_told_and_other_settings_are_another_search(self) -> None:
+        bits = {"metric": "bits_per_token", "chance": 8.0, "shortcuts": {"n-gram of 2": 2.5}}
+        found = self.learning(trained(2.0, curve(s100=2.0), **bits, **rate(0.002)), trained(2.1, curve(s100=2.1), **bits, **rate(0.004)))
+        self.assertEqual(found.rates_text, "")
+        alibi = {"training": {"learning_rate": 0.004, "positions": "alibi"}, **RATES}
+        read = self.rows([trained(0.95, curve(s100=0.95), **rate(0.002)), trained(0.9, curve(s100=0.95), **alibi)])
+        cells = read.of("accuracy")
+        one = learning_of([c for c in cells if c.training["positions"] != "alibi"], cells)
+        assert one is not None
+        self.assertEqual(one.tried, (0.002,))
+
     def test_of_another_variant_or_task_nothing_counts(self) -> None:
         other = cell("performer", "copy", 0.9, **rate(0.008)) | {"samples": curve(s100=0.95)}
         read = self.rows([trained(0.95, curve(s100=0.95), **rate(0.002)), other, cell("linear", "sort", 0.9, **rate(0.016)) | {"samples": curve(s100=0.95)}])

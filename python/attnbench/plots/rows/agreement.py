@@ -36,18 +36,20 @@ class Agreement:
 
 
 def agreements(groups: Sequence[TaskGroup]) -> list[Agreement]:
-    """Of each task with each that is scored in bits; without pairs that share fewer than three variants."""
+    """Of each task with each that is scored in bits; without pairs that share fewer than three
+    variants, or of which one scores all of these alike."""
     found = []
-    for other in (g for g in groups if g.metric == BITS):
-        for group in groups:
-            if group is other:
-                continue
+    in_bits = [g for g in groups if g.metric == BITS]
+    for place, other in enumerate(in_bits):
+        for group in [*(g for g in groups if g.metric != BITS), *in_bits[:place]]:
             own, theirs = _merits(group), _merits(other)
             shared = sorted(own.keys() & theirs.keys())
             if len(shared) < 3:
                 continue
             tau = kendall_tau([own[v] for v in shared], [theirs[v] for v in shared])
-            interval = tau_interval(tau, len(shared)) if len(shared) >= LEAST and math.isfinite(tau) else None
+            if not math.isfinite(tau):  # all equal on one side
+                continue
+            interval = tau_interval(tau, len(shared)) if len(shared) >= LEAST else None
             found.append(Agreement(one_line(group), one_line(other), len(shared), tau, interval))
     return found
 

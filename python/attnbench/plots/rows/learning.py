@@ -3,14 +3,16 @@ and over every training that its search made."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scipy.special import betaincinv  # scipy.stats takes over a second to load
 
 from .learned import bar_of, best_of_nothing, has_reached
-from .read import FAILURES, Cell
+from .read import FAILURES, RUN, Cell
 from .settings import BITS, is_error, without_settings
 
 LIFT_SHARE = 0.9  # of the way from the best shortcut to a perfect score
@@ -73,7 +75,7 @@ def learning_of(cells: Sequence[Cell], every: Iterable[Cell]) -> Learning | None
     steps = sorted(_steps(c) for c in judged)
     cut = [_length(c) for c in judged if not math.isfinite(_steps(c))]
     searched = [c for c in every if _same(c, cells[0])]
-    tuned = any(RATE in c.tuned for c in searched)
+    tuned = any(RATE in c.tuned and c.scored_by != BITS for c in searched)
     tried = sorted({float(c.training[RATE]) for c in searched if RATE in c.training}) if tuned else []
     came = {float(c.training[RATE]) for c in searched if RATE in c.training and math.isfinite(_steps(c))}
     interval = clopper_pearson(learned, len(seeds))
@@ -108,11 +110,12 @@ def _length(cell: Cell) -> int:
 
 
 def _same(one: Cell, other: Cell) -> bool:
-    """The same variant on the same task, whatever the settings of training."""
-    return (one.variant, without_settings(one.params), one.task, one.task_params, one.axes.get("causal")) == (
-        other.variant,
-        without_settings(other.params),
-        other.task,
-        other.task_params,
-        other.axes.get("causal"),
-    )
+    """The same variant, task and settings, but for those that a search tries and shortens."""
+    return _key(one) == _key(other)
+
+
+def _key(cell: Cell) -> tuple[Any, ...]:
+    params = tuple(p for p in without_settings(cell.params) if p[0] != RUN)
+    training = {k: v for k, v in cell.training.items() if k not in (*cell.tuned, "steps", "stretch")}
+    axes = {k: v for k, v in cell.axes.items() if k != "seed"}
+    return cell.variant, params, cell.task, cell.task_params, json.dumps([axes, training], sort_keys=True)
