@@ -83,8 +83,8 @@ std::vector<Option> run_options() {
       {"yes", 'y', "", "do not ask before a sweep that is forecast to take over 30 minutes"},
       {"resume", 0, "=BOOL", "go on with an existing file, or widen it; default true"},
       {"held", 0, "FILE",
-       "accuracy: repeatable; a score that this rows file holds is not trained again, whichever "
-       "machine it is of; attnbench merge joins the two files",
+       "accuracy: repeatable; a training that this rows file holds is not run again, whichever "
+       "machine its row is of; attnbench merge joins the two files",
        true},
       {"retry", 0, "LIST",
        "measure such rows of an existing file again: failed (every failure), noisy; or diverged, "

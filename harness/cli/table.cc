@@ -53,9 +53,8 @@ std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
 
 bool is_score(const Row& row) { return row.key.measure == Measure::accuracy; }
 
-// Scores of two machines are draws of one training, times are not. What a machine trained and did
-// nothing else joins the rows of the first machine that did more, or of the first, unless that has
-// one of the cells too.
+// Scores of two machines may share a mean, times may not. A machine that has nothing but scores
+// joins the first machine that has more, or the first of all, unless both have a cell in common.
 void join_scores(std::vector<RowsOfMachine>& machines) {
   const auto only_scores = [](const RowsOfMachine& machine) {
     return std::all_of(machine.rows.begin(), machine.rows.end(), is_score);
@@ -99,22 +98,27 @@ std::string name_of_machine(size_t number, const RunLine& run) {
                      fact("cores"), fact("compiler"));
 }
 
-// One record for each shape that has scores, from the rows of one machine.
+// Adds a machine's tables; where there are `several` machines, their titles name it.
+void add_tables(std::vector<Table> found, size_t number, const RowsOfMachine& machine, bool several,
+                std::vector<Table>& to) {
+  for (Table& table : found) {
+    if (several) table.title += "; " + name_of_machine(number, machine.run);
+    to.push_back(std::move(table));
+  }
+}
+
+// One record for each shape that has scores, from the rows of one machine; "" where none has.
 std::string rendered_joined(const std::string& format, const std::vector<RowsOfMachine>& machines,
                             bool has_color) {
   std::vector<Json> lines;
   std::vector<Table> tables;
   size_t number = 0;
   for (const RowsOfMachine& machine : machines) {
-    number++;
     const std::vector<JoinedRecord> records = joined_records(machine.rows);
     for (Json& line : joined_lines(records)) lines.push_back(std::move(line));
-    for (Table& table : joined_tables(records)) {
-      if (machines.size() > 1) table.title += "; " + name_of_machine(number, machine.run);
-      tables.push_back(std::move(table));
-    }
+    add_tables(joined_tables(records), ++number, machine, machines.size() > 1, tables);
   }
-  return rendered(format, lines, tables, has_color);
+  return tables.empty() ? "" : rendered(format, lines, tables, has_color);
 }
 
 // Of the searches for crossings alone: a line each for json and csv, else tables.
@@ -182,14 +186,12 @@ int run_table(const Arguments& arguments) {
     ATTN_CHECK(!with_ledger && !arguments.has("crossings"),
                "--joined prints one record alone; drop --{}", with_ledger ? "ledger" : "crossings");
     require_one_machine(machines, format);
-    const bool has_scores = std::any_of(machines.begin(), machines.end(), [](const auto& machine) {
-      return std::any_of(machine.rows.begin(), machine.rows.end(), is_score);
-    });
-    if (!has_scores) {
+    const std::string text = rendered_joined(format, machines, has_color);
+    if (text.empty()) {
       warn("attnbench: nothing matched: the files hold no score, to which --joined joins times\n");
       return kNothingMatched;
     }
-    deliver(rendered_joined(format, machines, has_color), output, arguments.words());
+    deliver(text, output, arguments.words());
     return kOk;
   }
   std::vector<Row> all;
@@ -199,10 +201,8 @@ int run_table(const Arguments& arguments) {
     number++;
     all.insert(all.end(), machine.rows.begin(), machine.rows.end());
     if (format == "json" || format == "csv") continue;
-    for (Table& table : tables_of_machine(machine, with_ledger, with_crossings)) {
-      if (machines.size() > 1) table.title += "; " + name_of_machine(number, machine.run);
-      tables.push_back(std::move(table));
-    }
+    add_tables(tables_of_machine(machine, with_ledger, with_crossings), number, machine,
+               machines.size() > 1, tables);
   }
   if (all.empty()) {
     warn("attnbench: nothing matched: the files hold no cell\n");

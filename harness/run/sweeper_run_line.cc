@@ -133,9 +133,9 @@ void Sweeper::read_existing() {
     }
 }
 
-// Another machine rounds otherwise, so that a training goes another way there: its score is another
-// draw, of the same sources, which the id of a cell hashes. Rows of any status stand, as those of
-// the output do, so that no cell is in two of the files.
+// Another machine rounds differently, so that the same training gives another score there. The id
+// of a cell hashes the sources, so that both scores are of one variant and task. Rows of any status
+// count, as those of the output do, so that no cell is in two of the files.
 void Sweeper::read_held() {
   for (const std::string& path : request_.held) {
     size_t number = 0;

@@ -14,14 +14,10 @@ namespace {
 std::string show(const Seeds& all) {
   const Seeds ok = ok_ones(all);
   if (ok.empty()) return status_of(*all[0]);
-  std::string text =
-      fmt::format("{:.3f}{}", mean_test(ok), has_unfinished(ok) ? kUnfinishedSign : "");
-  if (const double half = half_interval(ok); std::isfinite(half))
-    text += fmt::format(" ±{:.3f}", half);
   const bool is_control = !ok[0]->accuracy().control.empty();
-  text += is_control ? std::string(" (control)") : fmt::format(" ({:+.3f})", mean_lift(ok));
-  if (ok.size() < all.size()) text += fmt::format(", {} not ok", all.size() - ok.size());
-  return text;
+  return mean_text(ok) +
+         (is_control ? std::string(" (control)") : fmt::format(" ({:+.3f})", mean_lift(ok))) +
+         failures_text(all, ok);
 }
 
 // What tuning chose, a line a variant and task: "full, mqar: learning_rate 0.003, best of 2".

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 
-#include "harness/measure/statistics.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/learned.h"
 #include "harness/tables/scope_notes.h"
@@ -18,33 +16,33 @@
 namespace attn {
 namespace {
 
-// Length, causal, heads, heads of keys, head_dim, layers of the model.
-using AttentionShape = std::tuple<int64_t, bool, int64_t, int64_t, int64_t, int64_t>;
-
 // Where a model attends that this row trained. nullopt: its layers have a width of their own.
-std::optional<AttentionShape> place_of_training(const Row& row) {
+std::optional<ScoredShape> shape_of_training(const Row& row) {
   const Axes& axes = row.key.axes;
   if (axes.equal || !axes.length || !row.key.training) return std::nullopt;
   const int64_t heads = row.key.training->integer("heads"),
                 shared = row.key.training->integer("kv_heads");
-  return AttentionShape{*axes.length,
-                        axes.causal.value_or(false),
-                        heads,
-                        shared > 0 ? shared : heads,
-                        row.key.training->integer("width") / heads,
-                        row.key.training->integer("layers")};
+  return ScoredShape{.length = *axes.length,
+                     .causal = axes.causal.value_or(false),
+                     .heads = heads,
+                     .kv_heads = shared > 0 ? shared : heads,
+                     .head_dim = row.key.training->integer("width") / heads,
+                     .layers = row.key.training->integer("layers")};
 }
 
 // Of a row that is not trained: attention and a layer are the same in a model of any `layers`.
 // nullopt: of a shape or number type that no training has.
-std::optional<AttentionShape> place_of_shape(const Row& row, int64_t layers) {
+std::optional<ScoredShape> shape_of_pass(const Row& row, int64_t layers) {
   const Axes& axes = row.key.axes;
   if (axes.equal || axes.dtype || row.key.task || !axes.length || !axes.heads || !axes.head_dim)
     return std::nullopt;
   const bool is_model = scope_of(row) == ScopeKind::model;
-  return AttentionShape{*axes.length,   axes.causal.value_or(false),
-                        *axes.heads,    key_heads(axes).value_or(*axes.heads),
-                        *axes.head_dim, is_model ? axes.layers.value_or(kModelLayers) : layers};
+  return ScoredShape{.length = *axes.length,
+                     .causal = axes.causal.value_or(false),
+                     .heads = *axes.heads,
+                     .kv_heads = key_heads(axes).value_or(*axes.heads),
+                     .head_dim = *axes.head_dim,
+                     .layers = is_model ? axes.layers.value_or(kModelLayers) : layers};
 }
 
 struct Scored {
@@ -59,12 +57,12 @@ void add_once(std::vector<T>& list, const T& value) {
 }
 
 // `chosen`: accuracy rows; `rows` of the result point into it.
-std::map<AttentionShape, Scored> scores_by_place(const std::vector<const Row*>& chosen) {
+std::map<ScoredShape, Scored> scores_by_shape(const std::vector<const Row*>& chosen) {
   std::vector<Row> all;
   for (const Row* row : chosen) all.push_back(*row);
-  std::map<AttentionShape, Scored> places;
+  std::map<ScoredShape, Scored> places;
   for (const Row* row : chosen) {
-    const std::optional<AttentionShape> place = place_of_training(*row);
+    const std::optional<ScoredShape> place = shape_of_training(*row);
     if (!place) continue;
     std::string task = task_heading(*row, all);
     if (const std::string training = training_text(*row, all); !training.empty())
@@ -148,11 +146,7 @@ std::string seeds_text(const Seeds& all) {
   if (all.empty()) return "";
   const Seeds ok = ok_ones(all);
   if (ok.empty()) return status_of(*all[0]);
-  std::string text =
-      fmt::format("{:.3f}{}", mean_test(ok), has_unfinished(ok) ? kUnfinishedSign : "");
-  if (const double half = half_interval(ok); std::isfinite(half))
-    text += fmt::format(" ±{:.3f}", half);
-  return ok.size() < all.size() ? text + fmt::format(", {} not ok", all.size() - ok.size()) : text;
+  return mean_text(ok) + failures_text(all, ok);
 }
 
 struct Column {
@@ -179,12 +173,44 @@ const Column kColumns[] = {
                             : std::string();
      }}};
 
+// `measured`: passes and errors at this shape, in any scope.
+JoinedRecord record_of(const ScoredShape& shape, ScopeKind scope, Scored& scored,
+                       const std::vector<std::string>& left_out,
+                       const std::vector<const Row*>& measured) {
+  JoinedRecord record{.shape = shape,
+                      .inputs = {},
+                      .scope = scope,
+                      .tasks = scored.tasks,
+                      .left_out = left_out,
+                      .lines = {}};
+  std::map<std::string, size_t> places;  // of lines, by label
+  for (const std::string& label : scored.labels) {
+    JoinedLine line{.variant = label, .plugin = scored.plugins.at(label), .scores = {}};
+    for (const std::string& task : scored.tasks) line.scores.push_back(scored.cells[{label, task}]);
+    places[label] = record.lines.size();
+    record.lines.push_back(std::move(line));
+  }
+  for (const Row* row : measured) {
+    const auto place = places.find(label_of(*row));
+    const bool is_error = row->key.measure == Measure::fidelity;  // of attention, in every scope
+    if (place == places.end() || (!is_error && scope_of(*row) != scope) ||
+        (is_error && !is_of_input(*row, record.inputs)))
+      continue;
+    if (const Row** const held = slot(record.lines[place->second], *row);
+        held && stands_before(*row, *held))
+      *held = row;
+  }
+  return record;
+}
+
 std::string title_of(const JoinedRecord& record) {
-  const std::string shared =
-      record.kv_heads == record.heads ? "" : fmt::format(" over {}", record.kv_heads);
+  const std::string shared = record.shape.kv_heads == record.shape.heads
+                                 ? ""
+                                 : fmt::format(" over {}", record.shape.kv_heads);
   return fmt::format("one record: length {}, {}, {} layers, {} heads{} of {}, scope {}",
-                     record.length, record.causal ? "causal" : "not causal", record.layers,
-                     record.heads, shared, record.head_dim, name_of(record.scope));
+                     record.shape.length, record.shape.causal ? "causal" : "not causal",
+                     record.shape.layers, record.shape.heads, shared, record.shape.head_dim,
+                     name_of(record.scope));
 }
 
 std::vector<const Row*> measured_of(const JoinedRecord& record) {
@@ -205,35 +231,18 @@ std::vector<JoinedRecord> joined_records(const std::vector<Row>& rows) {
     if (row.key.measure == Measure::accuracy && kept.count(row.run + row.cell))
       trained.push_back(&row);
   std::vector<JoinedRecord> records;
-  for (auto& [place, scored] : scores_by_place(trained)) {
+  for (auto& [shape, scored] : scores_by_shape(trained)) {
     const std::vector<std::string> left_out = without_unlearned(scored);
+    std::vector<const Row*> measured;
     std::vector<ScopeKind> scopes;
-    for (const Row& row : rows)
-      if (row.is_ok() && row.key.measure == Measure::speed &&
-          place_of_shape(row, std::get<5>(place)) == place)
-        add_once(scopes, scope_of(row));
-    if (scopes.empty()) scopes.push_back(ScopeKind::attention);
-    for (const ScopeKind scope : scopes) {
-      JoinedRecord record{.scope = scope, .tasks = scored.tasks, .left_out = left_out, .lines = {}};
-      std::tie(record.length, record.causal, record.heads, record.kv_heads, record.head_dim,
-               record.layers) = place;
-      for (const std::string& label : scored.labels) {
-        JoinedLine line{.variant = label, .plugin = scored.plugins.at(label), .scores = {}};
-        for (const Row& row : rows) {
-          const bool has_scope = row.key.measure != Measure::fidelity;
-          if (!row.is_ok() || label_of(row) != label ||
-              place_of_shape(row, record.layers) != place || (has_scope && scope_of(row) != scope))
-            continue;
-          if (!has_scope && !is_of_input(row, record.inputs)) continue;
-          if (const Row** const held = slot(line, row); held && stands_before(row, *held))
-            *held = &row;
-        }
-        for (const std::string& task : scored.tasks)
-          line.scores.push_back(scored.cells[{label, task}]);
-        record.lines.push_back(std::move(line));
-      }
-      records.push_back(std::move(record));
+    for (const Row& row : rows) {
+      if (!row.is_ok() || shape_of_pass(row, shape.layers) != shape) continue;
+      measured.push_back(&row);
+      if (row.key.measure == Measure::speed) add_once(scopes, scope_of(row));
     }
+    if (scopes.empty()) scopes.push_back(ScopeKind::attention);
+    for (const ScopeKind scope : scopes)
+      records.push_back(record_of(shape, scope, scored, left_out, measured));
   }
   return records;
 }
@@ -281,12 +290,12 @@ std::vector<Json> joined_lines(const std::vector<JoinedRecord>& records) {
   std::vector<Json> lines;
   for (const JoinedRecord& record : records)
     for (const JoinedLine& line : record.lines) {
-      Json object = {{"length", record.length},
-                     {"causal", record.causal},
-                     {"heads", record.heads},
-                     {"kv_heads", record.kv_heads},
-                     {"head_dim", record.head_dim},
-                     {"layers", record.layers},
+      Json object = {{"length", record.shape.length},
+                     {"causal", record.shape.causal},
+                     {"heads", record.shape.heads},
+                     {"kv_heads", record.shape.kv_heads},
+                     {"head_dim", record.shape.head_dim},
+                     {"layers", record.shape.layers},
                      {"inputs", record.inputs},
                      {"scope", name_of(record.scope)},
                      {"variant", line.variant},

@@ -2,6 +2,7 @@
 // heads, head_dim and length of its scores.
 #pragma once
 
+#include <compare>
 #include <vector>
 
 #include "harness/cell/codec.h"
@@ -9,7 +10,15 @@
 
 namespace attn {
 
-// What was measured of one variant at one place.
+// Where a model attends.
+struct ScoredShape {
+  int64_t length = 0;
+  bool causal = false;
+  int64_t heads = 0, kv_heads = 0, head_dim = 0, layers = 0;
+  auto operator<=>(const ScoredShape&) const = default;
+};
+
+// What was measured of one variant at one shape.
 struct JoinedLine {
   std::string variant;  // label of `plugin`
   Plugin plugin;
@@ -19,19 +28,17 @@ struct JoinedLine {
   std::vector<std::vector<const Row*>> scores;  // a list of seeds for each task of the record
 };
 
-// The variants whose scores are of one length, mask, heads, head_dim and number of layers, beside
-// what was measured there in one scope.
+// The variants whose scores are of one shape, beside what was measured there in one scope.
 struct JoinedRecord {
-  int64_t length = 0, heads = 0, kv_heads = 0, head_dim = 0, layers = 0;
+  ScoredShape shape;
   std::string inputs;  // of the errors; "": there is none
-  bool causal = false;
   ScopeKind scope = ScopeKind::attention;
   std::vector<std::string> tasks;     // with what tells settings of training apart
   std::vector<std::string> left_out;  // settings that their control has not learned, and why
   std::vector<JoinedLine> lines;
 };
 
-// A record for each place that has scores and for each scope that was measured there; of the scope
+// A record for each shape that has scores and for each scope that was measured there; of the scope
 // attention where none was. Of tuned settings those chosen on validation. The rows of the result
 // are those of `rows`.
 std::vector<JoinedRecord> joined_records(const std::vector<Row>& rows);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "harness/measure/statistics.h"
 #include "harness/tables/grid.h"
 
@@ -53,6 +55,20 @@ inline double half_interval(const Seeds& ok) {
   double squares = 0;
   for (const Row* row : ok) squares += std::pow(row->accuracy().test - mean, 2);
   return student_t_975(ok.size() - 1) * std::sqrt(squares / (count - 1) / count);
+}
+
+// "0.912† ±0.010": the mean over the seeds, its mark, and half of its interval where it is known.
+inline std::string mean_text(const Seeds& ok) {
+  std::string text =
+      fmt::format("{:.3f}{}", mean_test(ok), has_unfinished(ok) ? kUnfinishedSign : "");
+  if (const double half = half_interval(ok); std::isfinite(half))
+    text += fmt::format(" ±{:.3f}", half);
+  return text;
+}
+
+// ", 2 not ok" where seeds failed; "" else.
+inline std::string failures_text(const Seeds& all, const Seeds& ok) {
+  return ok.size() < all.size() ? fmt::format(", {} not ok", all.size() - ok.size()) : "";
 }
 
 // NaN where one has none.

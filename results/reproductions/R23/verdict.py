@@ -20,9 +20,8 @@ def verdict(evidence):
     cells = [c for c in evidence.cells("copy") if c.ok]
     by = {name: _best([c for c in cells if c.variant == name]) for name in NAMES}
     losses = {name: mean_of([_loss(c, JUDGING) for c in by[name]]) for name in NAMES}
-    limit = max(math.log(SMALL), math.log(FACTOR) + losses["full"].value)
     findings = (
-        Finding("loss of linear attention at the end", losses["linear"].mapped(math.exp), most=math.exp(limit),
+        Finding("loss of linear attention at the end", losses["linear"].mapped(math.exp), most=_limit(losses),
                 published="as softmax"),
         Finding("loss of linear attention at the end over Reformer's",
                 difference(losses["linear"], losses["reformer"]).mapped(math.exp), most=1, published="below 1"),
@@ -30,12 +29,15 @@ def verdict(evidence):
     papers = {name: [c for c in cells if c.variant == name and c.training["learning_rate"] == PAPERS_RATE] for name in NAMES}
     if all(len(own) >= 3 for own in papers.values()):
         at = {name: mean_of([_loss(c, JUDGING) for c in own]) for name, own in papers.items()}
-        limit = max(math.log(SMALL), math.log(FACTOR) + at["full"].value)
         findings += (
             Finding(f"loss of linear attention at the end, all at the paper's rate {PAPERS_RATE:g}", at["linear"].mapped(math.exp),
-                    most=math.exp(limit), published="as softmax"),
+                    most=_limit(at), published="as softmax"),
         )  # fmt: skip
     return Verdict(findings, _why(by, losses) + _at_the_papers_rate(papers), (_curves(by),))
+
+
+def _limit(losses):
+    return max(SMALL, FACTOR * math.exp(losses["full"].value))
 
 
 def _best(cells):

@@ -182,14 +182,14 @@ def orders(path: Path) -> str:
         for group in groups:
             if group.cells[0].task != order.task:
                 continue
-            above, below = _scores(group, order.above), _scores(group, order.below)
+            by = {name: _scores(group, (name,)) for name in (*order.above, *order.below)}
+            above, below = ({k: v for name in side for k, v in by[name].items()} for side in (order.above, order.below))
             if not above or not below:
                 continue
             best = group.best_shortcut()
             shortcut = best[1] if best else -np.inf
             every = zip(order.above, order.below, strict=True) if order.paired else itertools.product(order.above, order.below)
-            sides = [(_scores(group, (one,)), _scores(group, (other,))) for one, other in every]
-            pairs = [(a, b) for upper, lower in sides for a in upper.values() for b in lower.values()]
+            pairs = [(a, b) for one, other in every for a in by[one].values() for b in by[other].values()]
             right = sum(_surely_above(a, b, shortcut) for a, b in pairs)
             wrong = sum(_surely_above(b, a, shortcut) for a, b in pairs)
             counts = [f"{right} of {len(pairs)}", str(wrong), str(len(pairs) - right - wrong)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from attnbench.plots.rows.agreement import kendall_tau
 from attnbench.plots.rows.scores import over_seeds
 from attnbench.plots.rows.units import markdown
 
@@ -75,11 +76,6 @@ def exact_p(ranks: np.ndarray) -> float:
     for row in ranks[1:]:  # an order moves ties with their ranks: W differs by the spread alone
         sums = (sums[:, None] + row[np.array(orders)]).reshape(-1, items)
     return float(np.mean(_spread(sums, judges) >= _spread(ranks.sum(axis=0), judges) - 1e-9))
-
-
-def tau(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> float:
-    """Kendall's tau-b; NaN where either ties all."""
-    return float(stats.kendalltau(a, b).statistic)
 
 
 def order_of(ranks: np.ndarray) -> tuple[int, ...]:
@@ -185,7 +181,7 @@ def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
         f"`{common[i]}` {ranks[:, i].mean():.2f} ({ends[0, i]:.2f} to {ends[1, i]:.2f})" for i in order_of(ranks)
     )
     subset, share = smallest_subset(ranks, [t.seconds for t in tasks])
-    taus = [tau(ranks[i], ranks[j]) for i in range(len(tasks)) for j in range(i)]
+    taus = [kendall_tau(ranks[i], ranks[j]) for i in range(len(tasks)) for j in range(i)]
     defined = [t for t in taus if not np.isnan(t)]
     whole = sum(t.seconds for t in tasks)
     part = sum(tasks[i].seconds for i in subset)
@@ -224,7 +220,7 @@ def _over_steps(tasks: list[Scores]) -> str:
             early = np.array([np.mean([_at(c, share) for c in seeds]) for seeds in t.curves])
             late = np.array([np.mean([_at(c, 1.0) for c in seeds]) for seeds in t.curves])
             if not np.isnan(early).any():
-                taus.append(tau(ranks_of(early), ranks_of(late)))
+                taus.append(kendall_tau(ranks_of(early), ranks_of(late)))
         defined = [x for x in taus if not np.isnan(x)]
         if defined:
             found[share] = float(np.mean(defined))
@@ -241,5 +237,5 @@ def _compared(tasks: list[Scores], common: list[str], others: list[Scores], name
     means = [np.stack([_ranks(t, shared) for t in each]).mean(axis=0) for each in (tasks, others)]
     return (
         f"Tau-b between these mean ranks and those of {name} ({', '.join(f'`{t.task[0]}`' for t in others)}), over "
-        f"{', '.join(f'`{v}`' for v in shared)}: {tau(*means):.2f}."
+        f"{', '.join(f'`{v}`' for v in shared)}: {kendall_tau(*means):.2f}."
     )

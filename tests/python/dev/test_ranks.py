@@ -12,7 +12,8 @@ import numpy as np
 
 from dev.pages import captured, ranks
 from dev.pages.by_family import scores_of
-from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, sure_ranks, surely_better, tau
+from attnbench.plots.rows.agreement import kendall_tau
+from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, sure_ranks, surely_better
 
 from .. import fixture
 
@@ -48,7 +49,7 @@ class Agreement(unittest.TestCase):
             exact_p(np.tile(np.arange(1, 8), (3, 1)))
 
     def test_tau_and_order(self) -> None:
-        self.assertAlmostEqual(tau([1, 2, 3], [1, 3, 2]), 1 / 3)
+        self.assertAlmostEqual(kendall_tau([1, 2, 3], [1, 3, 2]), 1 / 3)
         self.assertEqual(order_of(np.array([[2, 1, 3], [3, 1, 2], [3, 1, 2]])), (1, 2, 0))
 
     def test_the_smallest_subset_is_the_cheapest_of_its_size_and_has_no_ties(self) -> None:

@@ -79,17 +79,18 @@ def published(rows: Rows, *, without_control: bool = True) -> Rows:
     `without_control`: whether settings that lack their control stay, since nothing is known of them."""
     settings: dict[str, list[Cell]] = {}
     for cell in winners(rows.of("accuracy")):
-        settings.setdefault(_key(cell), []).append(cell)
+        settings.setdefault(setting_key(cell), []).append(cell)
     judged = {key: setting_of(cells) for key, cells in settings.items()}
     unlearned = {key for key, s in judged.items() if s.learned is False or (s.learned is None and not without_control)}
-    out = [c for c in rows.of("accuracy") if _key(c) in unlearned]
+    out = [c for c in rows.of("accuracy") if setting_key(c) in unlearned]
     gone = {id(c) for c in out}
     words = dict.fromkeys(judged[key].words for key in judged if key in unlearned)
     return replace(rows, cells=[c for c in rows.cells if id(c) not in gone], left_out=tuple(words), unlearned=tuple(out))
 
 
-def _key(cell: Cell) -> str:
-    training = {k: v for k, v in cell.training.items() if k not in cell.tuned}
+def setting_key(cell: Cell, without: Iterable[str] = ()) -> str:
+    """Returns the task and the settings of training that are not tuned, without those named, in one string that compares."""
+    training = {k: v for k, v in cell.training.items() if k not in (*cell.tuned, *without)}
     axes = {k: v for k, v in cell.axes.items() if k not in ("seed", "threads")}
     return json.dumps([cell.task, cell.task_params, axes, training], sort_keys=True)
 

@@ -3,7 +3,6 @@ and over every training that its search made."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from scipy.special import betaincinv  # scipy.stats takes over a second to load
 
-from .learned import bar_of, best_of_nothing, has_reached
+from .learned import bar_of, best_of_nothing, has_reached, setting_key
 from .read import FAILURES, RUN, Cell
 from .settings import BITS, is_error, without_settings
 
@@ -116,6 +115,4 @@ def _same(one: Cell, other: Cell) -> bool:
 
 def _key(cell: Cell) -> tuple[Any, ...]:
     params = tuple(p for p in without_settings(cell.params) if p[0] != RUN)
-    training = {k: v for k, v in cell.training.items() if k not in (*cell.tuned, "steps", "stretch")}
-    axes = {k: v for k, v in cell.axes.items() if k != "seed"}
-    return cell.variant, params, cell.task, cell.task_params, json.dumps([axes, training], sort_keys=True)
+    return cell.variant, params, setting_key(cell, ("steps", "stretch"))
