@@ -7,6 +7,7 @@
 #include "core/base/marks.h"
 #include "core/ops/ops.h"
 #include "core/simd/packed_weight.h"
+#include "core/simd/rounded_product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/row_tiles.h"
 
@@ -131,12 +132,12 @@ class FeedForwardGradient {
     }
     if (wanted_.down)
       for (int64_t j = 0; j < f_.out; j += kPanel)
-        add_product(n, std::min(kPanel, f_.out - j), rows, {after.data, 1, after.row},
-                    {g + j, f_.out}, down_.of(w) + h * f_.out + j, f_.out);
+        add_mixed_product(n, std::min(kPanel, f_.out - j), rows, {after.data, 1, after.row},
+                          {g + j, f_.out}, down_.of(w) + h * f_.out + j, f_.out);
     if (wanted_.up)
       for (int64_t j = 0; j < n; j += kPanel)
-        add_product(f_.in, std::min(kPanel, n - j), rows, {x, 1, f_.in},
-                    {grad_hidden.data + j, grad_hidden.row}, up_.of(w) + h + j, f_.hidden);
+        add_mixed_product(f_.in, std::min(kPanel, n - j), rows, {x, 1, f_.in},
+                          {grad_hidden.data + j, grad_hidden.row}, up_.of(w) + h + j, f_.hidden);
     if (wanted_.up_bias)
       add_column_sums(up_bias_.of(w) + h, grad_hidden.data, rows, n, grad_hidden.row);
     if (wanted_.x)

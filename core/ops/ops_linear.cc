@@ -8,6 +8,7 @@
 #include "core/base/marks.h"
 #include "core/ops/ops.h"
 #include "core/simd/packed_weight.h"
+#include "core/simd/rounded_product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/row_tiles.h"
 
@@ -107,8 +108,8 @@ void project_back(const Projection& p, const real* g, const WantedGradients& wan
     if (wanted.weight) {
       const real* const x = gather_rows(p.from, p.x.data(), tile, work.x(w));
       for (int64_t j = 0; j < out; j += kPanel)
-        add_product(in, std::min(kPanel, out - j), tile.count, {x, 1, in}, {grad_rows + j, out},
-                    weight.of(w) + j, out);
+        add_mixed_product(in, std::min(kPanel, out - j), tile.count, {x, 1, in},
+                          {grad_rows + j, out}, weight.of(w) + j, out);
     }
     if (!wanted.x) return;
     const bool dense = p.from.heads == 1;

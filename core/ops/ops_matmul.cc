@@ -71,7 +71,7 @@ void multiply_batched(real* out, int64_t out_count, Operand a, Operand b, int64_
           Left left = a.matrix(i);
           left.data += begin * left.row;
           blocked_product(rows, n, k, left, b.matrix(i), out + (o * m + begin) * n, n,
-                          accumulate || i > o, space);
+                          accumulate || i > o, space, Rounding::mixed);
         }
       }
     }

@@ -33,7 +33,7 @@ ATTN_BFLOAT16_TARGET inline void dot_tile(int64_t pairs, PairedLeft a, const BFl
     for (int v = 0; v < kVectors - 1; ++v) row[v] = _mm512_loadu_si512(b + v * kDotLanes);
     row[kVectors - 1] = _mm512_maskz_loadu_epi32(last, b + (kVectors - 1) * kDotLanes);
     for (int i = 0; i < kRows; ++i) {
-      const __m512i x = _mm512_set1_epi32(static_cast<int>(a.data[i * a.row + p]));
+      const __m512i x = _mm512_set1_epi32(static_cast<int>(a.data[i * a.row + p * a.step]));
       for (int v = 0; v < kVectors; ++v)
         sums[i][v] = _mm512_dpbf16_ps(sums[i][v], (__m512bh)x, (__m512bh)row[v]);
     }
@@ -43,16 +43,14 @@ ATTN_BFLOAT16_TARGET inline void dot_tile(int64_t pairs, PairedLeft a, const BFl
 #pragma GCC unroll 6
   for (int i = 0; i < kRows; ++i) {
     real* const to = c + i * c_row;
-    const real factor = end.factors ? end.factors[i] : end.factor;
-    const __m512 factors = _mm512_set1_ps(factor);
+    const real kept = end.kept(i);
+    const __m512 scale = _mm512_set1_ps(end.factor), keep = _mm512_set1_ps(kept);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const __mmask16 mask = v == kVectors - 1 ? last : __mmask16{0xffff};
-      __m512 sum = sums[i][v];
-      if (!end.factors)
-        sum = _mm512_mul_ps(sum, factors);
-      else if (factor != 0)
-        sum = _mm512_fmadd_ps(factors, _mm512_maskz_loadu_ps(mask, to + v * kDotLanes), sum);
+      __m512 sum = _mm512_mul_ps(sums[i][v], scale);
+      if (kept != 0)
+        sum = _mm512_fmadd_ps(keep, _mm512_maskz_loadu_ps(mask, to + v * kDotLanes), sum);
       _mm512_mask_storeu_ps(to + v * kDotLanes, mask, sum);
     }
   }
@@ -130,6 +128,41 @@ ATTN_BFLOAT16_TARGET void dot_round_to_pairs(int64_t rows, int64_t count, real* 
   }
 }
 
+ATTN_BFLOAT16_TARGET void dot_round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride,
+                                         BFloat16Pair* to) {
+  const int64_t pairs = pairs_of(depth);
+  for (int64_t i = 0; i < rows; ++i, x += stride, to += pairs)
+    for (int64_t j = 0; j < depth; j += kDotLanes) {
+      const int64_t left = depth - j;
+      const auto read = static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << left) - 1);
+      const auto written =  // with the 0 beside a last number
+          static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << (left + left % 2)) - 1);
+      const __m256bh found = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(read, x + j));
+      _mm256_mask_storeu_epi16(to + j / 2, written, (__m256i)found);
+    }
+}
+
+ATTN_BFLOAT16_TARGET void dot_round_row_pairs(const real* x, int64_t depth, int64_t cols,
+                                              int64_t stride, BFloat16Pair* to, int64_t to_row) {
+  // Number j of the first row beside number j of the second: 16 of each in one register.
+  alignas(64) uint16_t order[2 * kDotLanes];
+  for (int j = 0; j < kDotLanes; ++j) {
+    order[2 * j] = static_cast<uint16_t>(j);
+    order[2 * j + 1] = static_cast<uint16_t>(j + kDotLanes);
+  }
+  const __m512i beside = _mm512_load_si512(order);
+  for (int64_t k = 0; k < depth; k += 2, x += 2 * stride, to += to_row)
+    for (int64_t j = 0; j < cols; j += kDotLanes) {
+      const int64_t left = cols - j;
+      const auto mask = static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << left) - 1);
+      const __m512 low = _mm512_maskz_loadu_ps(mask, x + j);
+      const __m512 high =
+          k + 1 < depth ? _mm512_maskz_loadu_ps(mask, x + stride + j) : _mm512_setzero_ps();
+      const auto both = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+      _mm512_mask_storeu_epi32(to + j, mask, _mm512_permutexvar_epi16(beside, both));
+    }
+}
+
 #else
 
 bool has_bfloat16_dot() { return false; }
@@ -139,6 +172,14 @@ void dot_product(int64_t, int64_t, int64_t, PairedLeft, PairedRight, PairedEnd, 
 }
 
 void dot_round_to_pairs(int64_t, int64_t, real*, int64_t) {
+  throw_error("this build has no AVX512_BF16");
+}
+
+void dot_round_rows(const real*, int64_t, int64_t, int64_t, BFloat16Pair*) {
+  throw_error("this build has no AVX512_BF16");
+}
+
+void dot_round_row_pairs(const real*, int64_t, int64_t, int64_t, BFloat16Pair*, int64_t) {
   throw_error("this build has no AVX512_BF16");
 }
 

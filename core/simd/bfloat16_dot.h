@@ -6,12 +6,6 @@
 
 namespace attn {
 
-// What becomes of the sums: c = factor·sum, or with factors c = factors[i]·c + sum.
-struct PairedEnd {
-  real factor = 1;
-  const real* factors = nullptr;
-};
-
 // Whether this program has the instruction and the processor too. False in the double build.
 bool has_bfloat16_dot();
 // As paired_product() and add_paired_product(). Only where has_bfloat16_dot().
@@ -19,5 +13,9 @@ void dot_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, Paired
                  PairedEnd end, real* c, int64_t c_row);
 // Rounds as round_to_pairs() does. Only where has_bfloat16_dot().
 void dot_round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride);
+// As round_rows() and round_row_pairs(). Only where has_bfloat16_dot().
+void dot_round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to);
+void dot_round_row_pairs(const real* x, int64_t depth, int64_t cols, int64_t stride,
+                         BFloat16Pair* to, int64_t to_row);
 
 }  // namespace attn

@@ -36,14 +36,12 @@ void column_by_column(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a,
     for (int64_t j = 0; j < cols; ++j) {
       real sum = 0;
       for (int64_t p = 0; p < pairs; ++p) {
-        const BFloat16Pair x = a.data[i * a.row + p], y = b[p * b_row + j];
+        const BFloat16Pair x = a.data[i * a.row + p * a.step], y = b[p * b_row + j];
         sum += low_half(x) * low_half(y) + high_half(x) * high_half(y);
       }
       real& to = c[i * c_row + j];
-      if (!end.factors)
-        to = end.factor * sum;
-      else
-        to = end.factors[i] == 0 ? sum : end.factors[i] * to + sum;
+      const real kept = end.kept(i);
+      to = kept == 0 ? end.factor * sum : kept * to + end.factor * sum;
     }
 }
 
@@ -67,6 +65,21 @@ void round_to_pairs_of(int64_t rows, int64_t count, real* x, int64_t stride) {
       std::memcpy(reinterpret_cast<char*>(row) + j / 2 * sizeof(pair), &pair, sizeof(pair));
     }
   }
+}
+
+BFloat16 rounded_real(real x) { return to_bfloat16(static_cast<float>(x)); }
+
+void round_row_pairs_of(const real* x, int64_t depth, int64_t cols, int64_t stride,
+                        BFloat16Pair* to, int64_t to_row) {
+  for (int64_t k = 0; k < depth; k += 2, x += 2 * stride, to += to_row)
+    for (int64_t j = 0; j < cols; ++j)
+      to[j] = pair_of(rounded_real(x[j]), k + 1 < depth ? rounded_real(x[stride + j]) : BFloat16());
+}
+
+void round_rows_of(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to) {
+  for (int64_t i = 0; i < rows; ++i, x += stride, to += pairs_of(depth))
+    for (int64_t j = 0; j < depth; j += 2)
+      to[j / 2] = pair_of(rounded_real(x[j]), j + 1 < depth ? rounded_real(x[j + 1]) : BFloat16());
 }
 
 // The first column of a panel that is left to pack_pairs_transposed.
@@ -100,25 +113,22 @@ HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY
     Vector row[kVectors];
     for (int v = 0; v < kVectors; ++v) row[v] = half_of<false>(hn::LoadU(bits, b + v * kLanes));
     for (int i = 0; i < kRows; ++i) {
-      const Vector x = half_of<false>(hn::Set(bits, a.data[i * a.row + p]));
+      const Vector x = half_of<false>(hn::Set(bits, a.data[i * a.row + p * a.step]));
       for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(x, row[v], sums[i][v]);
     }
     for (int v = 0; v < kVectors; ++v) row[v] = half_of<true>(hn::LoadU(bits, b + v * kLanes));
     for (int i = 0; i < kRows; ++i) {
-      const Vector x = half_of<true>(hn::Set(bits, a.data[i * a.row + p]));
+      const Vector x = half_of<true>(hn::Set(bits, a.data[i * a.row + p * a.step]));
       for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(x, row[v], sums[i][v]);
     }
     b += b_row;
   }
   for (int i = 0; i < kRows; ++i) {
     real* const to = c + i * c_row;
-    const real factor = end.factors ? end.factors[i] : end.factor;
+    const real kept = end.kept(i);
     for (int v = 0; v < kVectors; ++v) {
-      Vector sum = sums[i][v];
-      if (!end.factors)
-        sum = hn::Mul(sum, hn::Set(d, factor));
-      else if (factor != 0)
-        sum = hn::MulAdd(hn::Set(d, factor), hn::LoadU(d, to + v * kLanes), sum);
+      Vector sum = hn::Mul(sums[i][v], hn::Set(d, end.factor));
+      if (kept != 0) sum = hn::MulAdd(hn::Set(d, kept), hn::LoadU(d, to + v * kLanes), sum);
       hn::StoreU(sum, d, to + v * kLanes);
     }
   }
@@ -192,6 +202,44 @@ void round_to_pairs_of(int64_t rows, int64_t count, real* x, int64_t stride) {
   }
 }
 
+// Two rows at a time, a pair of them in each word.
+void round_row_pairs_of(const real* x, int64_t depth, int64_t cols, int64_t stride,
+                        BFloat16Pair* to, int64_t to_row) {
+  if (takes_dot_of()) return dot_round_row_pairs(x, depth, cols, stride, to, to_row);
+  const Tag d;
+  const Bits bits;
+  for (int64_t k = 0; k < depth; k += 2, x += 2 * stride, to += to_row) {
+    const bool both = k + 1 < depth;
+    int64_t j = 0;
+    for (; j + kLanes <= cols; j += kLanes) {
+      const auto low = rounded_bits(hn::LoadU(d, x + j));
+      const auto high = both ? rounded_bits(hn::LoadU(d, x + stride + j)) : hn::Zero(bits);
+      hn::StoreU(hn::Or(hn::ShiftRight<16>(low), hn::And(high, hn::Set(bits, 0xffff0000u))), bits,
+                 to + j);
+    }
+    for (; j < cols; ++j)
+      to[j] = pair_of(to_bfloat16(x[j]), both ? to_bfloat16(x[stride + j]) : BFloat16());
+  }
+}
+
+void round_rows_of(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to) {
+  if (takes_dot_of()) return dot_round_rows(x, rows, depth, stride, to);
+  const Tag d;
+  const Bits bits;
+  for (int64_t i = 0; i < rows; ++i, x += stride, to += pairs_of(depth)) {
+    int64_t j = 0;
+    for (; j + 2 * kLanes <= depth; j += 2 * kLanes) {
+      const Vector first = hn::LoadU(d, x + j), second = hn::LoadU(d, x + j + kLanes);
+      const auto low = rounded_bits(hn::ConcatEven(d, second, first));
+      const auto high = rounded_bits(hn::ConcatOdd(d, second, first));
+      hn::StoreU(hn::Or(hn::ShiftRight<16>(low), hn::And(high, hn::Set(bits, 0xffff0000u))), bits,
+                 to + j / 2);
+    }
+    for (; j < depth; j += 2)
+      to[j / 2] = pair_of(to_bfloat16(x[j]), j + 1 < depth ? to_bfloat16(x[j + 1]) : BFloat16());
+  }
+}
+
 // Packs squares of 4 rows by 4 pairs of x [rows, 2·pairs]. Returns the number of packed pairs, of
 // whole squares; all rows but the last rows % 4 are packed.
 int64_t transpose_squares(const BFloat16* x, int64_t rows, int64_t pairs, BFloat16Pair* panel) {
@@ -255,6 +303,8 @@ HWY_AFTER_NAMESPACE();
 namespace attn {
 HWY_EXPORT(paired_product_of);
 HWY_EXPORT(round_to_pairs_of);
+HWY_EXPORT(round_rows_of);
+HWY_EXPORT(round_row_pairs_of);
 HWY_EXPORT(pack_pairs_transposed_to);
 HWY_EXPORT(interleave_rows_to);
 HWY_EXPORT(takes_dot_of);
@@ -268,7 +318,24 @@ void paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, Pai
 void add_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
                         real* c, int64_t c_row, const real* factors) {
   const KernelMark mark(Part::products);
-  HWY_DYNAMIC_DISPATCH(paired_product_of)(rows, cols, pairs, a, b, {1, factors}, c, c_row);
+  HWY_DYNAMIC_DISPATCH(paired_product_of)(rows, cols, pairs, a, b, {1, factors, true}, c, c_row);
+}
+
+void ended_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
+                          PairedEnd end, real* c, int64_t c_row) {
+  const KernelMark mark(Part::products);
+  HWY_DYNAMIC_DISPATCH(paired_product_of)(rows, cols, pairs, a, b, end, c, c_row);
+}
+
+void round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to) {
+  const KernelMark mark(Part::packing);
+  HWY_DYNAMIC_DISPATCH(round_rows_of)(x, rows, depth, stride, to);
+}
+
+void round_row_pairs(const real* x, int64_t depth, int64_t cols, int64_t stride, BFloat16Pair* to,
+                     int64_t to_row) {
+  const KernelMark mark(Part::packing);
+  HWY_DYNAMIC_DISPATCH(round_row_pairs_of)(x, depth, cols, stride, to, to_row);
 }
 
 void pack_pairs(const BFloat16* x, int64_t rows, int64_t depth, BFloat16Pair* to) {

@@ -25,16 +25,27 @@ inline int64_t reals_of_pairs(int64_t pairs) {
   return (pairs + kEach - 1) / kEach;
 }
 
-// The left operand: the pair (i, p) is data[i·row + p].
+// The left operand: the pair (i, p) is data[i·row + p·step].
 struct PairedLeft {
   const BFloat16Pair* data = nullptr;
-  int64_t row = 0;
+  int64_t row = 0, step = 1;
 };
 
 // The right operand: the pair (p, j) is data[j / kPanel · panel + p·row + j % kPanel].
 struct PairedRight {
   const BFloat16Pair* data = nullptr;
   int64_t row = 0, panel = kPanel;
+};
+
+// What becomes of the sums: c = factor·sum. With `add`, they are added to c, or to factors[i]·c;
+// where a factor is 0, the old c is ignored, even if it is NaN.
+struct PairedEnd {
+  real factor = 1;
+  const real* factors = nullptr;
+  bool add = false;
+
+  // Of row i, what c is multiplied with before the sum is added; 0: c is overwritten.
+  real kept(int64_t i) const { return factors ? factors[i] : real(add); }
 };
 
 // c(i, j) = factor · Σ_p (the two products of a(i, p) and b(p, j)); rows of c are c_row apart.
@@ -46,6 +57,19 @@ void paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, Pai
 // NaN.
 void add_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
                         real* c, int64_t c_row, const real* factors);
+
+// Both of these by what becomes of the sums.
+void ended_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
+                          PairedEnd end, real* c, int64_t c_row);
+
+// Rounds x [rows, depth], whose rows are `stride` apart, as to_bfloat16() does, and pairs it along
+// the rows: the left operand [rows, pairs_of(depth)]. Of an odd depth, the last number is paired
+// with 0.
+void round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to);
+// Rounds x [depth, cols], whose rows are `stride` apart, and pairs rows 2p and 2p+1: the right
+// operand [pairs_of(depth)], rows `to_row` apart, or with step to_row a left operand.
+void round_row_pairs(const real* x, int64_t depth, int64_t cols, int64_t stride, BFloat16Pair* to,
+                     int64_t to_row);
 
 // x [rows, depth] as the left operand, [rows, pairs_of(depth)]. Of an odd depth, the last number of
 // a row is paired with 0.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/marks.h"
+#include "core/simd/rounded_product.h"
 #include "core/simd/row_ops.h"
 
 namespace attn {
@@ -40,7 +41,7 @@ int64_t blocked_product_reals(int64_t rows, int64_t cols, int64_t depth, Left b)
 }
 
 void blocked_product(int64_t rows, int64_t cols, int64_t depth, Left a, Left b, real* c,
-                     int64_t c_row, bool accumulate, real* work) {
+                     int64_t c_row, bool accumulate, real* work, Rounding rounding) {
   if (dots(rows, a, b)) {
     const KernelMark mark(Part::products);
     for (int64_t j = 0; j < cols; ++j) {
@@ -61,10 +62,13 @@ void blocked_product(int64_t rows, int64_t cols, int64_t depth, Left a, Left b, 
         const Left block = {b.data + k * b.row + j * b.step, b.row, b.step};
         const Right right = block_of(as_it_is, n, d, block, work);
         real* const to = c + i * c_row + j;
-        if (accumulate || k > 0)
-          add_product(m, n, d, left, right, to, c_row);
+        const bool add = accumulate || k > 0;
+        if (rounding == Rounding::mixed)
+          add ? add_mixed_product(m, n, d, left, right, to, c_row)
+              : mixed_product(m, n, d, left, right, to, c_row);
         else
-          product(m, n, d, left, right, to, c_row);
+          add ? add_product(m, n, d, left, right, to, c_row)
+              : product(m, n, d, left, right, to, c_row);
       }
       k += kBlockDepth;
     } while (k < depth);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/marks.h"
+#include "core/simd/rounded_product.h"
 
 namespace attn {
 namespace {
@@ -46,9 +47,9 @@ void PackedWeight::multiply(int64_t rows, Left x, Span inner, Span columns, real
       const Right right = {
           panels_ + (column - within) * depth_ + (inner.begin + k) * kPanel + within, kPanel};
       if (accumulate || k > 0)
-        add_product(rows, n, d, left, right, c + j, c_row);
+        add_mixed_product(rows, n, d, left, right, c + j, c_row);
       else
-        product(rows, n, d, left, right, c + j, c_row);
+        mixed_product(rows, n, d, left, right, c + j, c_row);
     }
     k += kPieceDepth;
   } while (k < inner.size());

@@ -41,6 +41,7 @@ Params training_settings(const Choice& choice, const std::vector<std::string>& t
                kMimicryUntil);
   }
   if (!mimicry_goes_on(all) && !is_tuned(kMimicryUntil)) unused.emplace_back(kMimicryUntil);
+  if (!rounds_products(all) && !is_tuned(kTrainDtype)) unused.emplace_back(kTrainDtype);
   if (!is_wsd(all) && !is_tuned(kSchedule)) {
     for (const char* of_wsd : {kDecay, kMinDelta})
       ATTN_CHECK(!names(choice, of_wsd), "training: {} applies to schedule=wsd alone; add that",

@@ -65,8 +65,17 @@ const std::vector<ParamSpec>& training_params() {
        "of mimicry: until the training starts; or the fit goes on in every step of the training, "
        "over the keys that a query attends to (dsa)"},
       {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
+      {kTrainDtype,
+       {"float32", "bfloat16"},
+       "of the operands of products in training steps: of projections, feed-forward, matmul and "
+       "softmax attention; weights, sums, norms, softmax and scores are in float32"},
   };
   return specs;
+}
+
+bool rounds_products(const Params& training) {
+  const auto found = training.values().find(kTrainDtype);
+  return found != training.values().end() && std::get<std::string>(found->second) == "bfloat16";
 }
 
 Positions positions_of(const std::string& name) {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/base/counters.h"
+#include "core/simd/rounded_product.h"
 #include "harness/train/batches.h"
 #include "harness/train/followers.h"
 #include "harness/train/learner.h"
@@ -240,6 +242,8 @@ class Trainer {
   // False when a loss or a gradient is not finite; the weights are then as before, but for a loss
   // of mimicry, which comes after the model's own step.
   bool step(const Batch& batch) {
+    std::optional<RoundedProducts> rounded;  // of a step; scores are those of float32
+    if (rounds_products(settings_)) rounded.emplace();
     const double before = counters().flops;
     const bool goes_on = mimicry_goes_on(settings_);
     followers_.listen(true);

@@ -20,10 +20,15 @@ namespace attn {
 // layers, width, heads, feed_forward, norm, positions, pooling, dropout, batch, steps,
 // learning_rate, schedule, decay, min_delta (see schedule.h), warmup, weight_decay, clip,
 // eval_every, validation_examples, test_examples, patience, target (stop early at this validation
-// score), mimicry, stretch (longest test length)
+// score), mimicry, stretch (longest test length), dtype
 const std::vector<ParamSpec>& training_params();
 inline constexpr const char* kMimicry = "mimicry";             // steps of harness/train/mimicry.h
 inline constexpr const char* kMimicryUntil = "mimicry_until";  // see mimicry_goes_on()
+inline constexpr const char* kTrainDtype = "dtype";            // of products of steps
+
+// Whether steps round the operands of products to bfloat16, see core/simd/rounded_product.h; false
+// where the setting is not named, as in rows of float32.
+bool rounds_products(const Params& training);
 
 // Shortcuts are fitted on at most this many training examples; more do not improve them.
 inline constexpr int64_t kShortcutExamples = 10000;

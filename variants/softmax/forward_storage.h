@@ -55,10 +55,10 @@ class RealStorage {
   }
   // sums = rescale · sums + weights · values, [rows, value_dim].
   void add_values(const WeightedStrip& s, real* sums) const {
-    add_product(s.rows, p_.value_dim, s.columns.end - s.columns.begin,
-                {s.weights + s.columns.begin, s.stride, 1},
-                {values_ + (s.first + s.columns.begin) * p_.value_dim, p_.value_dim}, sums,
-                p_.value_dim, s.rescale);
+    add_mixed_product(s.rows, p_.value_dim, s.columns.end - s.columns.begin,
+                      {s.weights + s.columns.begin, s.stride, 1},
+                      {values_ + (s.first + s.columns.begin) * p_.value_dim, p_.value_dim}, sums,
+                      p_.value_dim, s.rescale);
   }
   // The sums of a whole task are kept where the output lies.
   static real* sums_of_task(real* out, real*) { return out; }

@@ -196,14 +196,14 @@ class SoftmaxGradient {
     const real* const weights = work + layout_.weights + skip;
     const real* const grad_logits = work + layout_.grad_logits + skip;
     if (grads.v)
-      add_product(cols, dv, rows, {weights, 1, stride}, {grad_out_.data() + row * dv, dv},
-                  grads.v + tile.keys.begin * dv, dv);
+      add_mixed_product(cols, dv, rows, {weights, 1, stride}, {grad_out_.data() + row * dv, dv},
+                        grads.v + tile.keys.begin * dv, dv);
     if (grads.k)
-      add_product(cols, d, rows, {grad_logits, 1, stride}, {q_.data() + row * d, d},
-                  grads.k + tile.keys.begin * d, d);
+      add_mixed_product(cols, d, rows, {grad_logits, 1, stride}, {q_.data() + row * d, d},
+                        grads.k + tile.keys.begin * d, d);
     if (grad_q_.defined())
-      add_product(rows, d, cols, {grad_logits, stride, 1}, {k_.data() + key * d, d},
-                  grad_q_.data() + row * d, d);
+      add_mixed_product(rows, d, cols, {grad_logits, stride, 1}, {k_.data() + key * d, d},
+                        grad_q_.data() + row * d, d);
   }
 
   // Weights P = exp(scale·QKᵀ - L) and gradients scale·P·(dO·Vᵀ - dots), dots = dO·O - dL; column c

@@ -8,7 +8,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/marks.h"
-#include "core/simd/product.h"
+#include "core/simd/rounded_product.h"
 #include "variants/softmax/band.h"
 #include "variants/softmax/logit_bias.h"
 
@@ -60,10 +60,12 @@ inline void packed_columns(int64_t rows, Span columns, int64_t depth, Left a, co
   const int64_t from = columns.begin, to = columns.end;
   const int64_t border = std::min(to, round_up(from, kPanel));
   if (from < border)
-    product(rows, border - from, depth, a,
-            {panels + from / kPanel * kPanel * depth + from % kPanel, kPanel}, c + from, c_row);
+    mixed_product(rows, border - from, depth, a,
+                  {panels + from / kPanel * kPanel * depth + from % kPanel, kPanel}, c + from,
+                  c_row);
   if (border < to)
-    product(rows, to - border, depth, a, packed(panels + border * depth, depth), c + border, c_row);
+    mixed_product(rows, to - border, depth, a, packed(panels + border * depth, depth), c + border,
+                  c_row);
 }
 
 // Sets an entry (r, c) of x, c in [from, to), to `value` where query i + r does not see key first +

@@ -102,6 +102,25 @@ def _is_strict(ranks: np.ndarray) -> bool:
     return len(np.unique(np.round(means, 9))) == len(means)
 
 
+def critical_difference(items: int, judges: int) -> float:
+    """Two mean ranks of `items` over so many `judges` that lie this far apart differ at 5 %, all pairs together (Nemenyi's
+    test, as Demšar 2006, JMLR 7, has it)."""
+    quantile = float(stats.studentized_range.ppf(0.95, items, np.inf)) / np.sqrt(2)
+    return quantile * float(np.sqrt(items * (items + 1) / (6 * judges)))
+
+
+def alike_groups(means: np.ndarray, difference: float) -> list[tuple[int, ...]]:
+    """The largest sets of items whose mean ranks lie less than `difference` apart, from the best on; an item that has
+    nobody near is a set of its own."""
+    order = [int(i) for i in np.argsort(means, kind="stable")]
+    groups: list[tuple[int, ...]] = []
+    for first in range(len(order)):
+        group = tuple(i for i in order[first:] if means[i] - means[order[first]] < difference)
+        if not groups or not set(group) <= set(groups[-1]):
+            groups.append(group)
+    return groups
+
+
 DRAWS, SEED = 2000, 20240607
 SHARES = (0.25, 0.5, 0.75)  # of the steps of a training
 ALIKE = 0.9  # mean tau-b from which two orders are called the same
@@ -180,6 +199,10 @@ def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
     means = ", ".join(
         f"`{common[i]}` {ranks[:, i].mean():.2f} ({ends[0, i]:.2f} to {ends[1, i]:.2f})" for i in order_of(ranks)
     )
+    difference = critical_difference(len(common), len(tasks))
+    groups = "; ".join(
+        ", ".join(f"`{common[i]}`" for i in group) for group in alike_groups(ranks.mean(axis=0), difference)
+    )
     subset, share = smallest_subset(ranks, [t.seconds for t in tasks])
     taus = [kendall_tau(ranks[i], ranks[j]) for i in range(len(tasks)) for j in range(i)]
     defined = [t for t in taus if not np.isnan(t)]
@@ -194,6 +217,8 @@ def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
     return [
         f"Over the {len(tasks)} tasks, of the {len(common)} variants that run on all of them, Kendall's W is {kendall_w(ranks):.2f} "
         f"({low:.2f} to {high:.2f}). Mean ranks: {means}. `{common[best]}` has the best mean rank, alone or with another, in {best_in:.0%} of draws.",
+        f"Mean ranks tell two variants apart at 5 % from {difference:.2f} on (Nemenyi's test over all pairs). Groups of what they do "
+        f"not tell apart: {groups}.",
         between,
         f"The fewest tasks with the same order as all: {', '.join(f'`{tasks[i].task[0]}`' for i in subset)}, with {part / whole:.0%} of the seconds of "
         f"training; {share:.0%} of all choices of {_count(len(subset), 'task')} give that order, so that the choice is fitted to these rows."

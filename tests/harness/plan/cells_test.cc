@@ -11,6 +11,7 @@
 #include "harness/cell/source_hash.h"
 #include "harness/plan/plan.h"
 #include "harness/train/schedule.h"
+#include "harness/train/train.h"
 #include "tests/harness/plan/planned.h"
 #include "variants/catalog.h"
 #include "tests/said.h"
@@ -176,6 +177,25 @@ TEST(Cells, AScheduleOfCosineIsNoSettingOfItsOwn) {
   request.training.clear();
   request.tune = "schedule=[cosine,wsd]";
   for (const Cell& cell : plan(request).cells) EXPECT_TRUE(settings(cell).contains("schedule"));
+}
+
+TEST(Cells, Float32IsNoSettingOfItsOwn) {
+  SweepRequest request;
+  request.variants = {"hedgehog"};
+  request.tasks = {"mqar"};
+  const Plan plain = plan(request);
+  EXPECT_FALSE(plain.cells[0].key.training.value().values().contains(kTrainDtype));
+  request.training = "dtype=float32";
+  EXPECT_EQ(plan(request).cells[0].id, plain.cells[0].id);
+  request.training = "dtype=[float32,bfloat16]";
+  const Plan both = plan(request);
+  ASSERT_EQ(both.cells.size(), 2u);
+  EXPECT_EQ(both.cells[0].id, plain.cells[0].id);
+  EXPECT_NE(both.cells[1].id, plain.cells[0].id);
+  EXPECT_TRUE(rounds_products(both.cells[1].key.training.value()));
+  EXPECT_FALSE(rounds_products(both.cells[0].key.training.value()));
+  request.training = "dtype=float16";
+  EXPECT_TRUE(says(error_of(request), "float32|bfloat16"));
 }
 
 TEST(Cells, SourcesAreHashed) {

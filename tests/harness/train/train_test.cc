@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/memory.h"
+#include "core/simd/rounded_product.h"
 #include "tests/harness/train/toy.h"
 
 namespace attn::train_test {
@@ -101,6 +102,30 @@ TEST(Train, RepeatsItselfToTheBit) {
     EXPECT_NE(one.curve[i].train_loss, three.curve[i].train_loss);
   }
   EXPECT_EQ(one.test, two.test);
+}
+
+// Steps alone are of mixed precision: the first loss differs by the rounding of operands, training
+// learns as well, and what is scored afterwards is in float32.
+TEST(Train, RoundsProductsOfStepsWhereAsked) {
+  const Given wide = {{"width", int64_t{32}},
+                      {"feed_forward", int64_t{64}},
+                      {"eval_every", int64_t{1}},
+                      {"steps", int64_t{1}},
+                      {"learning_rate", 0.0}};
+  Given rounded = wide;
+  rounded[kTrainDtype] = std::string("bfloat16");
+  const TrainResult one = train(request(wide)), other = train(request(rounded));
+  EXPECT_NE(one.curve[0].train_loss, other.curve[0].train_loss);
+  // Three significant digits of each operand, and errors of either sign.
+  EXPECT_NEAR(one.curve[0].train_loss, other.curve[0].train_loss, 0.01);
+  EXPECT_EQ(one.validation, other.validation) << "weights at a rate of 0, scored in float32";
+  EXPECT_EQ(one.test, other.test);
+  EXPECT_FALSE(RoundedProducts::active());
+  const TrainResult learned = train(request(
+      {{"steps", int64_t{300}}, {"width", int64_t{32}}, {kTrainDtype, std::string("bfloat16")}},
+      {{"train_examples", int64_t{2000}}}));
+  EXPECT_FALSE(learned.diverged);
+  EXPECT_GT(learned.test, 0.9);
 }
 
 TEST(Train, GivesEveryVariantTheSameData) {

@@ -13,7 +13,17 @@ import numpy as np
 from dev.pages import captured, ranks
 from dev.pages.by_family import scores_of
 from attnbench.plots.rows.agreement import kendall_tau
-from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, sure_ranks, surely_better
+from dev.pages.ranks import (
+    alike_groups,
+    critical_difference,
+    exact_p,
+    kendall_w,
+    order_of,
+    ranks_of,
+    smallest_subset,
+    sure_ranks,
+    surely_better,
+)
 
 from .. import fixture
 
@@ -47,6 +57,16 @@ class Agreement(unittest.TestCase):
         self.assertEqual(exact_p(np.array([[1, 2, 3], [3, 2, 1]])), 1)
         with self.assertRaisesRegex(ValueError, "too many orders"):
             exact_p(np.tile(np.arange(1, 8), (3, 1)))
+
+    def test_the_critical_difference_is_that_of_the_paper(self) -> None:
+        # Demšar 2006, section 3.2.4: four classifiers on 14 data sets, 2.569 · sqrt(4 · 5 / (6 · 14))
+        self.assertAlmostEqual(critical_difference(4, 14), 1.25, places=2)
+        self.assertAlmostEqual(critical_difference(10, 1) / math.sqrt(110 / 6), 3.164, places=3)
+
+    def test_groups_are_the_largest_that_lie_near(self) -> None:
+        self.assertEqual(alike_groups(np.array([3.0, 1.0, 2.0, 6.0]), 1.5), [(1, 2), (2, 0), (3,)])
+        self.assertEqual(alike_groups(np.array([1.0, 2.0, 3.0]), 2.5), [(0, 1, 2)])
+        self.assertEqual(alike_groups(np.array([1.0, 3.5]), 2.5), [(0,), (1,)], "as far apart is told apart")
 
     def test_tau_and_order(self) -> None:
         self.assertAlmostEqual(kendall_tau([1, 2, 3], [1, 3, 2]), 1 / 3)
@@ -91,6 +111,8 @@ class Pages(unittest.TestCase):
         self.assertIn("| `mqar` | 3 | 2 | 1.00 | 0.17 |", page)
         self.assertIn("of the 2 variants that run on all of them, Kendall's W is 1.00", page)
         self.assertIn("1.00 at 25%", page)
+        # 1.960 · sqrt(2 · 3 / (6 · 2)): with two tasks nothing is told apart
+        self.assertIn("apart at 5 % from 1.39 on (Nemenyi's test over all pairs). Groups of what they do not tell apart: `full`, `linear`.", page)
 
     def test_without_an_order_there_is_no_best(self) -> None:
         one = {"full": [0.9, 0.7], "linear": [0.9, 0.9]}  # one seed more decides nothing
