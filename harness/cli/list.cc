@@ -8,6 +8,7 @@
 #include "harness/cli/verbs.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/python_variants.h"
+#include "harness/plan/shapes.h"
 #include "harness/store/fields.h"
 #include "harness/store/user_cache.h"
 #include "tasks/catalog.h"
@@ -92,6 +93,36 @@ void list_profiles(Lines& lines) {
     lines.entry(info.name, 12, fmt::format("{} (version {})", info.summary, info.version));
 }
 
+std::string layers_text(const ModelShape& shape) {
+  std::vector<std::string> texts;
+  for (const ShapeLayer& layer : shape.layers)
+    texts.push_back(fmt::format(
+        "{} x {}: {} heads{} of {}", layer.count, layer.variant, layer.heads,
+        layer.kv_heads > 0 ? fmt::format(" over {}", layer.kv_heads) : "", layer.head_dim));
+  return join(texts, " + ");
+}
+
+void list_shapes(Lines& lines) {
+  lines.head("shapes");
+  std::vector<std::string> names;
+  for (const ModelShape& shape : all_shapes()) names.push_back(shape.name);
+  for (const ModelShape& shape : all_shapes())
+    lines.entry(shape.name, longest(names),
+                fmt::format("{}; {}{}", layers_text(shape), shape.source,
+                            shape.note.empty() ? "" : "; " + shape.note));
+}
+
+Json shape_json(const ModelShape& shape) {
+  Json layers = Json::array();
+  for (const ShapeLayer& layer : shape.layers)
+    layers.push_back({{"count", layer.count},
+                      {"variant", layer.variant},
+                      {"heads", layer.heads},
+                      {"kv_heads", layer.kv_heads > 0 ? layer.kv_heads : layer.heads},
+                      {"head_dim", layer.head_dim}});
+  return {{"name", shape.name}, {"source", shape.source}, {"note", shape.note}, {"layers", layers}};
+}
+
 Json profile_json(const ProfileInfo& info) {
   return {{"name", info.name}, {"version", info.version}, {"summary", info.summary}};
 }
@@ -103,13 +134,15 @@ std::vector<Json> described(const Infos& infos, Describe describe_one) {
   return list;
 }
 
-Json as_json(const std::vector<const VariantInfo*>* variants, bool tasks, bool profiles) {
+Json as_json(const std::vector<const VariantInfo*>* variants, bool tasks, bool profiles,
+             bool shapes) {
   JsonWriter all;
   const auto json = [](const auto& info) { return describe(info); };
   if (variants)
     all("variants", described(*variants, [&](const auto* info) { return json(*info); }));
   if (tasks) all("tasks", described(all_tasks(), json));
   if (profiles) all("profiles", described(all_profiles(), profile_json));
+  if (shapes) all("shapes", described(all_shapes(), shape_json));
   return std::move(all.object);
 }
 
@@ -156,22 +189,25 @@ int run_list(const Arguments& arguments) {
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
   const bool profiles = what == "all" || what == "profiles";
-  ATTN_CHECK(variants || tasks || profiles,
-             "cannot list '{}'; expected variants, tasks, profiles, machine or python:FILE.py",
-             what);
+  const bool shapes = what == "all" || what == "shapes";
+  ATTN_CHECK(
+      variants || tasks || profiles || shapes,
+      "cannot list '{}'; expected variants, tasks, profiles, shapes, machine or python:FILE.py",
+      what);
   const std::vector<const VariantInfo*> found = filter.matching();
   if (found.empty()) {
     warn("no variant has all of these; `attnbench list variants` shows all of them\n");
     return kNothingMatched;
   }
   if (arguments.has("json")) {
-    print(as_json(variants ? &found : nullptr, tasks, profiles).dump(2) + "\n");
+    print(as_json(variants ? &found : nullptr, tasks, profiles, shapes).dump(2) + "\n");
     return kOk;
   }
   Lines lines;
   if (variants) list_variants(found, lines);
   if (tasks) list_tasks(lines);
   if (profiles) list_profiles(lines);
+  if (shapes) list_shapes(lines);
   return kOk;
 }
 
@@ -188,7 +224,7 @@ std::vector<Option> list_options() {
 
 Verb list_verb() {
   return {.name = "list",
-          .usage = "[variants|tasks|profiles|machine|python:FILE.py] [--json] [--show NAME]",
+          .usage = "[variants|tasks|profiles|shapes|machine|python:FILE.py] [--json] [--show NAME]",
           .summary = "what there is, with traits, typed parameters and papers; the machine",
           .options = list_options(),
           .max_words = 1,

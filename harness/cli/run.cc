@@ -15,6 +15,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/run_options.h"
+#include "harness/cli/shape_totals.h"
 #include "harness/cli/sweep_request.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -234,6 +235,8 @@ int run_run(const Arguments& given) {
     return exit_code(result);
   }
   print(tables(Stream::out));
+  if (shown.format == "table" && request.variants.empty())
+    print(shape_totals(request.shapes, result.rows));
   say_rows(arguments, request, result, shown.quiet);
   return exit_code(result);
 }

@@ -18,6 +18,7 @@
 #include "harness/plan/grammar.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/python_variants.h"
+#include "harness/plan/shapes.h"
 #include "harness/plan/toml_text.h"
 #include "harness/plugin/load.h"
 #include "harness/run/run_line.h"
@@ -72,13 +73,9 @@ std::string name_of_file(const std::string& path) {
   return path == kStdoutPath ? "stdin" : std::filesystem::path(path).stem().string();
 }
 
-Profile read_sweep_file(const std::string& path) {
+std::string text_of_toml(const std::string& path) {
   const bool is_stdin = path == kStdoutPath;
   std::error_code unknown;
-  ATTN_CHECK(is_stdin || path.ends_with(".toml") || std::filesystem::exists(path, unknown),
-             "'{}' is no sweep file (FILE.toml, or - for standard input); a variant is named by "
-             "-v, a task by -t, a profile by --profile",
-             path);
   std::ifstream file;
   if (!is_stdin) file.open(path);
   std::istream& stream = is_stdin ? std::cin : file;
@@ -87,11 +84,42 @@ Profile read_sweep_file(const std::string& path) {
   const bool is_read = stream.gcount() > 0 || (stream.eof() && !stream.bad());
   ATTN_IO_CHECK(
       (is_stdin || file.is_open()) && is_read && !std::filesystem::is_directory(path, unknown),
-      "cannot read the sweep file '{}'", path);
+      "cannot read '{}'", path);
   text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
+}
+
+Profile read_sweep_file(const std::string& path) {
+  const bool is_stdin = path == kStdoutPath;
+  std::error_code unknown;
+  ATTN_CHECK(is_stdin || path.ends_with(".toml") || std::filesystem::exists(path, unknown),
+             "'{}' is no sweep file (FILE.toml, or - for standard input); a variant is named by "
+             "-v, a task by -t, a profile by --profile",
+             path);
+  const std::string text = text_of_toml(path);
   Profile profile = read_profile(is_stdin ? "standard input" : path, text);
   profile.text = as_utf8(text);
   return profile;
+}
+
+// Names of shapes, and of files all of whose shapes are meant.
+std::vector<ModelShape> asked_shapes(const std::string& list) {
+  std::vector<ModelShape> shapes;
+  for (const std::string& word : expand_values("--shape", list)) {
+    if (!word.ends_with(".toml")) {
+      shapes.push_back(find_shape(word));
+      continue;
+    }
+    for (ModelShape& shape : read_shapes(word, text_of_toml(word))) shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+int64_t asked_tokens(const std::string& text) {
+  static const ParamSpec kTokens("tokens", 1, "");
+  const std::vector<std::string> values = expand_values("--tokens", text);
+  ATTN_CHECK(values.size() == 1, "--tokens {} are several numbers; give one", text);
+  return std::get<int64_t>(kTokens.parse("--tokens", values[0]));
 }
 
 std::set<std::string> retried(const std::string& list) {
@@ -140,6 +168,8 @@ SweepRequest request_from(const Arguments& arguments) {
   for (const AxisInfo& axis : all_axes())
     if (const std::string option = option_of(axis); arguments.has(option))
       request.axes[axis.spec.name] = arguments.get(option);
+  if (arguments.has("shape")) request.shapes = asked_shapes(arguments.get("shape"));
+  if (arguments.has("tokens")) request.tokens = asked_tokens(arguments.get("tokens"));
   request.block = arguments.get("block");
   request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");

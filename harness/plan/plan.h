@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/cell/row.h"
+#include "harness/plan/model_shape.h"
 
 namespace attn {
 
@@ -25,14 +26,16 @@ struct SweepRequest {
   std::map<std::string, std::string>
       axes;  // measure, length, batch, heads, kv_heads, head_dim, mode, scope, causal, threads,
              // seed, input, input_scale (fidelity), repetitions: values or ranges
-  std::string block;              // "mixer,paper": what stands around a mixer; "": mixer
-  std::string training;           // "steps=500,width=64": overrides of training_params
-  std::string tune;               // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
-                                  // of the best mean validation score stands for the variant
-  std::string tune_by;            // "grid", "halving" (see halving.h); "": the sweep file's, grid
-  std::string test_with;          // "rounds=1;rounds=4": learned weights are scored with each, too
-  std::string test_on;            // "length=[128,256]": ... and on the task with each of these
-  std::string find;               // "crossing": this sweep is a step of such a search; recorded
+  std::vector<ModelShape> shapes;  // layers of models whose heads and variants are measured
+  int64_t tokens = 0;              // of each length, of which batch is the quotient; 0: free
+  std::string block;               // "mixer,paper": what stands around a mixer; "": mixer
+  std::string training;            // "steps=500,width=64": overrides of training_params
+  std::string tune;                // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
+                                   // of the best mean validation score stands for the variant
+  std::string tune_by;             // "grid", "halving" (see halving.h); "": the sweep file's, grid
+  std::string test_with;           // "rounds=1;rounds=4": learned weights are scored with each, too
+  std::string test_on;             // "length=[128,256]": ... and on the task with each of these
+  std::string find;                // "crossing": this sweep is a step of such a search; recorded
   std::string pilots;             // file of pilot measurements behind forecasts; "": formulas alone
   std::string passed_checks;      // file of contract checks passed on this machine; "": none kept
   std::string noise;              // file of this machine's noise floors; "": none is recorded

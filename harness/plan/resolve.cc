@@ -10,6 +10,7 @@
 #include "harness/plan/idle_flags.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/setting_names.h"
+#include "harness/plan/shapes.h"
 #include "harness/plan/training_settings.h"
 #include "harness/plan/typed_choice.h"
 #include "harness/plan/halving.h"
@@ -314,6 +315,7 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
   const std::vector<Measure> measures = measures_asked(request);
   const std::vector<std::string> inputs = inputs_asked(request);
   refuse_idle_flags(request, measures, inputs);
+  refuse_idle_shapes(request, measures);
   std::vector<Resolved> resolved;
   for (const Measure measure : measures) {
     if (measure == Measure::accuracy && !request.tasks.empty()) {
@@ -322,14 +324,18 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
       continue;
     }
     bool known = false;
+    const auto add = [&](const SubSweep& sweep) {
+      for (const auto& [own, asked] : at_shapes(sweep, request))
+        resolved.push_back(resolve_one(own, asked));
+    };
     if (measure == Measure::fidelity && !request.tasks.empty() && captures_inputs(inputs)) {
       for (const auto& one : fidelity_by_task(offered, request))
         resolved.push_back(resolve_one(one.first, one.second));
       continue;
     }
     for (const SubSweep& sweep : offered)
-      if (sweep.measure == measure) resolved.push_back(resolve_one(sweep, request)), known = true;
-    if (!known) resolved.push_back(resolve_one({.measure = measure}, request));
+      if (sweep.measure == measure) add(sweep), known = true;
+    if (!known) add({.measure = measure});
   }
   refuse_idle_layers(request, resolved);
   check_tune_by(request, resolved);

@@ -5,6 +5,7 @@ foreach(stem
     cell/finite_figures
     cli/apply_layer
     cli/options
+    cli/shape_totals
     check/derive
     check/fit
     compare/compare
@@ -43,6 +44,7 @@ foreach(stem
     run/pilot_runs
     process/process
     plan/profiles
+    plan/shapes
     run/time_left
     run/resume
     run/sweeper_rounds
