@@ -15,7 +15,6 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/run_options.h"
-#include "harness/cli/shape_totals.h"
 #include "harness/cli/sweep_request.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -25,6 +24,7 @@
 #include "harness/run/halving_run.h"
 #include "harness/run/run.h"
 #include "harness/store/user_cache.h"
+#include "harness/tables/shape_totals.h"
 #include "harness/tables/table.h"
 #include "variants/catalog.h"
 

@@ -5,7 +5,6 @@ foreach(stem
     cell/finite_figures
     cli/apply_layer
     cli/options
-    cli/shape_totals
     check/derive
     check/fit
     compare/compare
@@ -55,6 +54,7 @@ foreach(stem
     tables/closing
     tables/floors
     tables/joined
+    tables/shape_totals
     tables/tuned
     train/batches
     train/captured

@@ -80,9 +80,9 @@ using RoundedProduct = OnEveryIsa;
 
 TEST_F(RoundedProduct, EveryBorder) {
   each([] {
-    for (const int64_t rows : {24, 25, 191, 193})
-      for (const int64_t cols : {16, 17, 63, 64, 65, 130})
-        for (const int64_t depth : {16, 17, 64, 255, 257, 513})
+    for (const int64_t rows : {24, 25, 193})
+      for (const int64_t cols : {16, 63, 65, 130})
+        for (const int64_t depth : {16, 17, 257, 513})
           for (const bool is_transposed : {false, true})
             for (const bool is_packed : {false, true}) {
               expect_rounded_sums({rows, cols, depth, is_transposed, is_packed, false, false});

@@ -1,5 +1,5 @@
 // Rows by their axes but for the heads; see shape_totals.h.
-#include "harness/cli/shape_totals.h"
+#include "harness/tables/shape_totals.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "harness/tables/table.h"
 #include "harness/tables/verified_notes.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 // The axes that all kinds of layers of a model have in common, as words.
@@ -75,4 +75,4 @@ std::string shape_totals(const std::vector<ModelShape>& shapes, const std::vecto
                       : "all layers of a model, the times of its kinds of layers added\n" + text;
 }
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -1,5 +1,5 @@
 // Times of the kinds of layers of a model, added.
-#include "harness/cli/shape_totals.h"
+#include "harness/tables/shape_totals.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "tests/said.h"
 #include "variants/catalog.h"
 
-namespace attn::cli::shape_totals_test {
+namespace attn::shape_totals_test {
 namespace {
 
 Row timed_layer(const std::string& name, int64_t length, double seconds, int64_t heads = 4) {
@@ -60,4 +60,4 @@ TEST(ShapeTotals, ALackingLayerLeavesNoTotal) {
 }
 
 }  // namespace
-}  // namespace attn::cli::shape_totals_test
+}  // namespace attn::shape_totals_test
