@@ -15,9 +15,8 @@ namespace {
 std::string hint_of_training(const std::string& axis, const std::string& text, bool trains) {
   if (axis == "length")
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
-  if (trains && (axis == "kv_heads" || axis == "layers"))
+  if (trains && (axis == "kv_heads" || axis == "layers" || axis == "dtype"))
     return fmt::format("; of training it is a setting: --train {}={}", axis, text);
-  if (trains && axis == "dtype") return "; models are trained in float32";
   return "";
 }
 

@@ -22,7 +22,12 @@ std::vector<real> numbers(int64_t count, const char* name) {
   return result;
 }
 
-double rounded(real x) { return double(to_float(to_bfloat16(static_cast<float>(x)))); }
+std::vector<double> rounded(const std::vector<real>& x) {
+  std::vector<double> result;
+  for (const real number : x)
+    result.push_back(double(to_float(to_bfloat16(static_cast<float>(number)))));
+  return result;
+}
 
 struct Case {
   int64_t rows, cols, depth;
@@ -46,6 +51,7 @@ void expect_rounded_sums(const Case& t) {
   factors[0] = 0;
   if (t.has_factors) std::fill_n(c.begin(), t.cols, kNaN);  // is ignored
   const std::vector<real> before = c;
+  const std::vector<double> x = rounded(a), y = rounded(b);
   const RoundedProducts scope;
   if (t.adds)
     add_mixed_product(t.rows, t.cols, t.depth, left, right, c.data(), c_row,
@@ -57,8 +63,7 @@ void expect_rounded_sums(const Case& t) {
       double sum = 0, size = 0;
       for (int64_t k = 0; k < t.depth; ++k) {
         const int64_t at = t.is_transposed ? k * t.rows + i : i * t.depth + k;
-        const double term =
-            rounded(a[static_cast<size_t>(at)]) * rounded(b[static_cast<size_t>(k * t.cols + j)]);
+        const double term = x[static_cast<size_t>(at)] * y[static_cast<size_t>(k * t.cols + j)];
         sum += term, size += std::abs(term);
       }
       if (t.adds) sum += t.has_factors ? (i == 0 ? 0 : 1) : 2;

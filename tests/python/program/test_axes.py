@@ -74,7 +74,7 @@ class Dtype(FaultCase):
         for words, said in (
             (["--dtype", "float64"], "dtype=float64 is not valid; expected string in float32|bfloat16"),
             (["--dtype", "bf16"], "dtype=bf16"),
-            (["--dtype", "bfloat16", "-t", "mqar"], "models are trained in float32"),
+            (["--dtype", "bfloat16", "-t", "mqar"], "of training it is a setting: --train dtype=bfloat16"),
         ):
             done = self.run_program("run", "-v", "full", *words, "-o", self.rows_file)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
