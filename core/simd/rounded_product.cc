@@ -34,8 +34,8 @@ PairedLeft paired_left(int64_t rows, int64_t depth, Left a, BFloat16Pair* to) {
   return {to, 1, rows};
 }
 
-void multiply(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, PairedEnd end, real* c,
-              int64_t c_row) {
+void multiply_rounded(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, PairedEnd end,
+                      real* c, int64_t c_row) {
   const int64_t most = std::min(depth, kRoundedDepth), tall = std::min(rows, kRoundedRows);
   const int64_t left_reals = padded_reals(reals_of_pairs(tall * pairs_of(most)));
   const Block work(
@@ -70,14 +70,14 @@ bool RoundedProducts::active() { return scopes.load(std::memory_order_relaxed) >
 void mixed_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c,
                    int64_t c_row) {
   if (!is_rounded(rows, cols, depth, a)) return product(rows, cols, depth, a, b, c, c_row);
-  multiply(rows, cols, depth, a, b, {}, c, c_row);
+  multiply_rounded(rows, cols, depth, a, b, {}, c, c_row);
 }
 
 void add_mixed_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c,
                        int64_t c_row, const real* factors) {
   if (!is_rounded(rows, cols, depth, a))
     return add_product(rows, cols, depth, a, b, c, c_row, factors);
-  multiply(rows, cols, depth, a, b, {.factors = factors, .add = true}, c, c_row);
+  multiply_rounded(rows, cols, depth, a, b, {.factors = factors, .add = true}, c, c_row);
 }
 
 }  // namespace attn
