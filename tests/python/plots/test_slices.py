@@ -39,12 +39,17 @@ class Points(unittest.TestCase):
 
     def test_bins_of_several_values_are_pooled_by_powers_of_two(self) -> None:
         wide = {"gap": [one_bin(0, 1.0), one_bin(1, 0.9), one_bin(2, 0.8, high=3), one_bin(9, 0.5, high=14)]}
-        fine = {"gap": [one_bin(2, 0.6, 30), one_bin(3, 0.4, 10), one_bin(8, 0.3, high=15), one_bin(-2, 0.1)]}
+        fine = {"gap": [one_bin(2, 0.6, 30), one_bin(3, 0.4, 10), one_bin(8, 0.3, high=15), one_bin(-2, 0.1), one_bin(-9, 0.2)]}
         cells = [probe_rows.cell("full", "mqar", 0.5, seed=s, slices=found) for s, found in enumerate((wide, fine))]
         found = [(round(at, 6), round(mean, 6)) for at, mean, _ in points_by_slice(rows(*cells).cells, "gap")]
         # 2 to 3: 0.8 of one seed, (30·0.6 + 10·0.4) / 40 of the other; in the middle (100·2.5 + 30·2 + 10·3) / 140.
         middle = round(340 / 140, 6)
-        self.assertEqual(found, [(-2, 0.1), (0, 1.0), (1, 0.9), (middle, 0.675), (11.5, 0.4)])
+        self.assertEqual(found, [(-9, 0.2), (-2, 0.1), (0, 1.0), (1, 0.9), (middle, 0.675), (11.5, 0.4)])
+
+    def test_single_values_between_powers_of_two_stay_apart(self) -> None:
+        hops = {"hops": [one_bin(h, 1 / h) for h in (1, 2, 3)]}
+        held = rows(probe_rows.cell("full", "compose", 0.5, slices=hops)).cells
+        self.assertEqual([at for at, _, _ in points_by_slice(held, "hops")], [1, 2, 3])
 
     def test_a_cell_that_failed_has_no_points(self) -> None:
         failed = on_lm("full", 1.0) | {"status": "failed", "reason": "planted", "metrics": None, "samples": None}

@@ -22,8 +22,8 @@ from ..rows.style import Series, Styles
 from .accuracy import Line, Points, TaskPage, cell_lines, draw_over_numbers, task_pages
 
 NOTE = (
-    "Test labels by a number that the task gives to each example or label (`attnbench info TASK` says what it is); a point is at the middle of "
-    "its values. Chance and the best shortcut are those of all labels. "
+    "Test labels by a number of each example or label, which `attnbench info TASK` explains. Points are at the middle of the numbers of a "
+    "bin. Chance and the best shortcut are those of all labels. "
     f"Bars are 95 % intervals: {ONE_SEED}, of several t-intervals over the seeds."
 )
 Bin = dict[str, Any]
@@ -97,7 +97,7 @@ def slices(rows: Rows, styles: Styles) -> list[Picture]:
 
 
 def _bins(cell: Cell, name: str) -> list[Bin]:
-    return (cell.metrics.get("slices") or {}).get(name) or [] if cell.ok else []
+    return (cell.metrics.get("slices") or {}).get(name) or []
 
 
 def _octave(value: float) -> tuple[int, int]:
@@ -113,7 +113,8 @@ def _mean(values: Sequence[float], bins: Sequence[Bin]) -> float:
 def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
     group = place.panel
     assert isinstance(group, SliceGroup)
-    draw_over_numbers(axes, place, points_of(group), place.own, group.words, whole=False)
+    ends = [float(b[end]) for c in group.cells for b in _bins(c, group.name) for end in ("from", "to")]
+    draw_over_numbers(axes, place, points_of(group), place.own, group.words, whole=all(e.is_integer() for e in ends))
 
 
 def _table(group: TaskGroup, series: list[Series]) -> list[Line]:
