@@ -141,8 +141,8 @@ TEST_P(EveryAnswer, BinsAddUpToTheScore) {
              .variant_params = {},
              .training = Params("training", training_params(), training),
              .seed = 5,
-             .shortcuts = false,
-             .exact = &find_variant("full")});
+             .exact = &find_variant("full"),
+             .shortcuts = false});
   std::map<std::string, std::pair<double, int64_t>> sums;
   std::vector<std::string> names;
   for (const SliceBin& bin : result.by_slice) {
