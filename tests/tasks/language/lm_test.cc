@@ -61,16 +61,22 @@ TEST(Lm, ALabelRepeatsAnEarlierSpanOfFourBytesAndIt) {
   EXPECT_GT(ones, 50 * 128 / 20);
   EXPECT_LT(ones, 50 * 128 / 2);
   const Folder folder;
+  Rng random = rng(5, "two letters");
   std::string text;
-  for (int i = 0; i < 2000; i++)
-    text += "aaaaaaa" + std::string(1, static_cast<char>(i % 251)) + "b";
+  for (int i = 0; i < 20'000; i++) text += random.below(4) == 0 ? 'b' : 'a';
   folder.write("text", text);
-  const auto read =
-      find_task("lm").build({{"data", folder.path() + "/text"}, {"length", int64_t{128}}});
-  for (int64_t i = 0; i < read->count(Split::train) && i < 20; i++) {
+  const auto read = find_task("lm").build({{"data", folder.path() + "/text"},
+                                           {"length", int64_t{128}},
+                                           {"train_examples", int64_t{20}}});
+  ones = 0;
+  int64_t labels = 0;
+  for (int64_t i = 0; i < read->train_examples(); i++) {
     const Example e = read->example(1, Split::train, i);
     expect_repeats(e, whole_text(e), ones);
+    labels += std::ssize(e.tokens);
   }
+  EXPECT_GT(ones, labels / 2) << "of 32 runs of five letters, some of which are of one letter";
+  EXPECT_LT(ones, labels);
 }
 
 struct Known {
