@@ -55,6 +55,14 @@ struct DistanceScore {  // of labels whose evidence spans `from` to `to` positio
   double accuracy = 0, standard_error = 0;
 };
 
+// Of labels whose slice is `from` to `to`; see harness/train/slices.h.
+struct SliceScore {
+  double from = 0, to = 0;
+  int64_t labels = 0, examples = 0;
+  double test = 0, standard_error = 0;
+};
+using ScoresBySlice = std::vector<std::pair<std::string, std::vector<SliceScore>>>;  // by its name
+
 // The score of each test example, packed; see harness/train/example_scores.h.
 struct ScoresByExample {
   int64_t count = 0, levels = 2;
@@ -94,6 +102,7 @@ struct AccuracyMetrics {
   double test = 0;
   std::optional<double> test_stderr;
   std::vector<DistanceScore> by_distance;
+  ScoresBySlice slices;  // empty: the task has none, or the row is of an earlier version
   std::optional<ScoresByExample> by_example;  // nullopt: of numbers, or of earlier versions
   double validation = 0, chance = 0;
   std::vector<std::pair<std::string, double>> shortcuts;  // name, score

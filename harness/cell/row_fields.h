@@ -103,6 +103,16 @@ void fields(Archive& archive, DistanceScore& bin) {
 }
 
 template <class Archive>
+void fields(Archive& archive, SliceScore& bin) {
+  archive("from", bin.from);
+  archive("to", bin.to);
+  archive("labels", bin.labels);
+  archive("examples", bin.examples);
+  archive("test", bin.test);
+  archive("stderr", bin.standard_error);
+}
+
+template <class Archive>
 void fields(Archive& archive, ScoresByExample& packed) {
   archive("count", packed.count);
   archive("levels", packed.levels);
@@ -154,6 +164,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("test", metrics.test);
   archive.maybe("test_stderr", metrics.test_stderr);
   archive.added("by_distance", metrics.by_distance);
+  archive.maybe("slices", metrics.slices);
   archive.maybe("by_example", metrics.by_example);
   archive("validation", metrics.validation);
   archive("chance", metrics.chance);

@@ -25,7 +25,8 @@ constexpr double kDuplicates = 0.05;  // equal inputs allowed between independen
 bool same(const Example& a, const Example& b) {
   return a.tokens == b.tokens && a.values == b.values && a.target == b.target &&
          a.second == b.second && a.evidence == b.evidence && a.distances == b.distances &&
-         a.slices == b.slices && a.wanted == b.wanted && a.edges == b.edges;
+         a.slices == b.slices && a.label_slices == b.label_slices && a.wanted == b.wanted &&
+         a.edges == b.edges;
 }
 
 std::vector<int32_t> input_of(const Example& e) {
@@ -38,9 +39,11 @@ std::vector<int32_t> input_of(const Example& e) {
   return input;
 }
 
-std::string names_of(const std::map<std::string, double>& slices) {
+std::string slices_of(const Example& e) {
   std::string names;
-  for (const auto& [name, value] : slices) names += (names.empty() ? "" : ", ") + name;
+  const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
+  for (const auto& [name, value] : e.slices) add(name);
+  for (const auto& [name, values] : e.label_slices) add(name);
   return names.empty() ? "none" : names;
 }
 
@@ -77,7 +80,7 @@ void check_examples(const TaskSubject& subject, Verdict& verdict) {
       if (beyond >= 0)
         verdict.require(false, "{} example {} of {} positions has a label at position {}",
                         to_string(split), i, positions(example, shape), beyond);
-      const std::string names = names_of(example.slices);
+      const std::string names = slices_of(example);
       if (slices.empty()) slices = names;
       if (names != slices)
         verdict.require(false, "{} example {} has the slices {}, an earlier one {}",

@@ -46,6 +46,20 @@ std::vector<DistanceScore> distance_scores(const TrainResult& found) {
   return scores;
 }
 
+ScoresBySlice slice_scores(const TrainResult& found) {
+  ScoresBySlice scores;
+  for (const SliceBin& bin : found.by_slice) {
+    if (scores.empty() || scores.back().first != bin.name) scores.push_back({bin.name, {}});
+    scores.back().second.push_back({.from = bin.from,
+                                    .to = bin.to,
+                                    .labels = bin.labels,
+                                    .examples = bin.sequences,
+                                    .test = bin.score,
+                                    .standard_error = bin.standard_error});
+  }
+  return scores;
+}
+
 std::optional<ScoresByExample> figures_by_example(const TrainResult& found) {
   if (!found.by_example) return std::nullopt;
   return ScoresByExample{.count = found.by_example->count,
@@ -212,6 +226,7 @@ CellResult accuracy(const CellKey& key) {
                           .test = found.test,
                           .test_stderr = found.test_stderr,
                           .by_distance = distance_scores(found),
+                          .slices = slice_scores(found),
                           .by_example = figures_by_example(found),
                           .validation = found.validation,
                           .chance = found.chance,

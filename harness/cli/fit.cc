@@ -1,7 +1,9 @@
-// attnbench fit: how time and memory grow with length, from rows.
+// attnbench fit: how time and memory grow with length, and whether tasks order variants as language
+// does, from rows.
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/compare/agreement_report.h"
 #include "harness/compare/machines.h"
 #include "harness/compare/row_pairs.h"
 #include "harness/growth/report.h"
@@ -43,14 +45,20 @@ int run_fit(const Arguments& arguments) {
   const bool color =
       (output.empty() || output == kStdoutPath) &&
       wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
-  const std::vector<Growth> growths = growth_of(rows_of_one_machine(arguments.words()), request);
-  if (growths.empty()) {
-    warn("attnbench: nothing matched: no speed or memory row of these lengths\n");
+  const std::vector<Row> rows = rows_of_one_machine(arguments.words());
+  const std::vector<Growth> growths = growth_of(rows, request);
+  const Agreements agreements = measure == "both" ? agreements_of(rows) : Agreements{};
+  if (growths.empty() && agreements.empty()) {
+    warn(
+        "attnbench: nothing matched: no speed or memory row of these lengths, nor scores of a task "
+        "in bits and of another task\n");
     return kNothingMatched;
   }
-  deliver(rendered(format, growth_lines(growths, request.at), growth_tables(growths, request.at),
-                   color),
-          output, arguments.words());
+  std::vector<Json> lines = growth_lines(growths, request.at);
+  for (Json& line : agreement_lines(agreements)) lines.push_back(std::move(line));
+  std::vector<Table> tables = growth_tables(growths, request.at);
+  for (Table& table : agreement_tables(agreements)) tables.push_back(std::move(table));
+  deliver(rendered(format, lines, tables, color), output, arguments.words());
   return kOk;
 }
 
@@ -59,11 +67,13 @@ int run_fit(const Arguments& arguments) {
 Verb fit_verb() {
   return {.name = "fit",
           .usage = "ROWS... [OPTION...]",
-          .summary = "exponent and constant of time and memory by length, from rows",
+          .summary =
+              "exponent of time and memory by length, and order of variants by task, from "
+              "rows",
           .options = {{"from", 0, "N", "leave out shorter lengths"},
                       {"to", 0, "N", "leave out longer lengths"},
                       {"at", 0, "N", "extrapolate to this length"},
-                      {"measure", 0, "NAME", "both (default), speed or memory"},
+                      {"measure", 0, "NAME", "speed or memory alone; default: both, and tasks"},
                       {"format", 0, "KIND", "table (default), md, csv, json or latex"},
                       {"output", 'o', "FILE", "default: standard output"},
                       {"color", 0, "WHEN", "auto (default), always or never"}},

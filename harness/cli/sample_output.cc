@@ -40,6 +40,7 @@ std::string line_of(const Example& example, bool outputs) {
   line("evidence", Json(example.evidence));
   line("distances", Json(example.distances));
   line("slices", example.slices);
+  line.maybe("label_slices", example.label_slices);
   return line.object.dump() + "\n";
 }
 

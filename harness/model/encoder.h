@@ -55,6 +55,10 @@ struct Batch {
   std::vector<int32_t> distances{};      // [size] or [size, length]; -1: unknown
   std::vector<float> wanted{};           // [size], the numbers to predict; or empty
   std::shared_ptr<const Edges> edges{};  // the visible keys of each query; null: all keys
+  // Numbers to group scores by, of the test split alone: of each example [size], where NaN is none,
+  // and of each label [size, length], where -1 is none.
+  std::map<std::string, std::vector<double>> slices{};
+  std::map<std::string, std::vector<int32_t>> label_slices{};
 
   int64_t sequences() const { return size * documents; }
 };

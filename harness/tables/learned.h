@@ -1,6 +1,6 @@
 // Whether a setting can be learned. The control of a task is exact attention, or the variant that
 // the task names as its solver. A score in a setting that the control has not learned says nothing
-// of a variant, and no table holds it. Private to the tables.
+// of a variant, and no table holds it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
 // The cells of one variant on one task that differ in nothing but their seed, and means over them.
-// Private to the tables.
 #pragma once
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -104,6 +105,19 @@ void copy_row(const Batch& from, int64_t row, const TaskShape& shape, Batch& to,
   copy(from.lengths, to.lengths, from.documents);
 }
 
+void write_slices(const Example& example, int64_t length, Batch& batch, int64_t row) {
+  for (const auto& [name, value] : example.slices) {
+    std::vector<double>& values = batch.slices[name];
+    values.resize(static_cast<size_t>(batch.size), std::numeric_limits<double>::quiet_NaN());
+    values[static_cast<size_t>(row)] = value;
+  }
+  for (const auto& [name, labels] : example.label_slices) {
+    std::vector<int32_t>& values = batch.label_slices[name];
+    values.resize(static_cast<size_t>(batch.size * length), -1);
+    std::copy(labels.begin(), labels.end(), values.begin() + row * length);
+  }
+}
+
 void seal(Batch& batch) {
   const auto full = [&](int64_t length) { return length == batch.length; };
   if (std::all_of(batch.lengths.begin(), batch.lengths.end(), full)) batch.lengths.clear();
@@ -122,6 +136,7 @@ Batch batch_of(const Task& task, uint64_t seed, Split split, int64_t first, int6
     batch.distances.insert(batch.distances.end(), example.distances.begin(),
                            example.distances.end());
     batch.distances.resize(static_cast<size_t>((row + 1) * distances_of(shape)), -1);
+    if (split == Split::test) write_slices(example, shape.length, batch, row);
     if (shape.edges) edges.add(example, shape.length);
   }
   if (shape.edges) edges.give(batch);

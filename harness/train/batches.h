@@ -11,7 +11,7 @@
 
 namespace attn {
 
-// Examples first .. first + size - 1 of `split`.
+// Examples first .. first + size - 1 of `split`; with their slices where that is the test split.
 Batch batch_of(const Task& task, uint64_t seed, Split split, int64_t first, int64_t size);
 // Examples 0 .. count-1 of `split`, in order; the last batch may be smaller.
 std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, int64_t count,

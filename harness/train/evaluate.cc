@@ -8,6 +8,8 @@
 #include <map>
 #include <numbers>
 
+#include "harness/train/slices.h"
+
 namespace attn {
 
 namespace {
@@ -39,26 +41,10 @@ void add_answers(const Encoder::Scored& scored, const Batch& batch, int64_t firs
     answers.push_back({first_sequence + entry / labels,
                        batch.distances.empty() ? -1 : batch.distances[i],
                        scoring == Scoring::bits ? bits_of(row, classes, batch.targets[i])
-                                                : is_right(row, classes, batch.targets[i])});
+                                                : is_right(row, classes, batch.targets[i]),
+                       entry % labels});
     row += classes;
   }
-}
-
-// Of some answers out of `sequences` sequences; those without any of them count as empty.
-Score overall(const std::vector<Answer>& answers, int64_t sequences) {
-  std::map<int64_t, Tally> tallies;
-  Tally total;
-  for (const Answer& answer : answers)
-    for (Tally* tally : {&total, &tallies[answer.sequence]}) {
-      tally->sum += answer.score;
-      tally->scored += 1;
-    }
-  if (total.scored == 0) return {};
-  const double mean = total.sum / total.scored, n = static_cast<double>(sequences);
-  double squares = 0;
-  for (const auto& [sequence, tally] : tallies)
-    squares += std::pow(tally.sum - mean * tally.scored, 2);
-  return {mean, n > 1 ? std::sqrt(squares * n / (n - 1)) / total.scored : 0};
 }
 
 // Of each sequence.
@@ -99,6 +85,22 @@ std::vector<DistanceBin> bins(std::vector<Answer> answers, int64_t sequences) {
 
 }  // namespace
 
+Score overall(const std::vector<Answer>& answers, int64_t sequences) {
+  std::map<int64_t, Tally> tallies;
+  Tally total;
+  for (const Answer& answer : answers)
+    for (Tally* tally : {&total, &tallies[answer.sequence]}) {
+      tally->sum += answer.score;
+      tally->scored += 1;
+    }
+  if (total.scored == 0) return {};
+  const double mean = total.sum / total.scored, n = static_cast<double>(sequences);
+  double squares = 0;
+  for (const auto& [sequence, tally] : tallies)
+    squares += std::pow(tally.sum - mean * tally.scored, 2);
+  return {mean, n > 1 ? std::sqrt(squares * n / (n - 1)) / total.scored : 0};
+}
+
 Score score_of(std::vector<Answer> answers, int64_t sequences) {
   Score score = overall(answers, sequences);
   score.each = means(answers, sequences);
@@ -123,7 +125,9 @@ Score evaluate(const Encoder& model, const std::vector<Batch>& batches, Scoring 
     add_answers(model.scored(batch), batch, sequences, scoring, answers);
     sequences += batch.size;
   }
+  std::vector<SliceBin> slices = slice_bins(answers, batches);
   Score score = score_of(std::move(answers), sequences);
+  score.by_slice = std::move(slices);
   if (scoring == Scoring::bits) score.each.clear();  // no shares, so that a row cannot hold them
   return score;
 }

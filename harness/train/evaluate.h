@@ -1,7 +1,9 @@
-// The score of a model on fixed batches with its standard error, for all labels and by distance.
+// The score of a model on fixed batches with its standard error, for all labels, by distance and by
+// slice.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "harness/model/encoder.h"
@@ -15,6 +17,14 @@ struct DistanceBin {
   double accuracy = 0, standard_error = 0;  // the score, whatever the metric
 };
 
+// The labels whose slice `name` (Example::slices, label_slices) is in [from, to].
+struct SliceBin {
+  std::string name;
+  double from = 0, to = 0;            // the least and the greatest value of the bin
+  int64_t labels = 0, sequences = 0;  // scored, and those that they are of
+  double score = 0, standard_error = 0;
+};
+
 struct Score {
   // The metric of the task: the share of correct labels, the share of output sequences that are
   // correct in every token, the mean squared error, or the mean bits of a label.
@@ -24,6 +34,7 @@ struct Score {
   // At most five bins in ascending order, with about the same number of labels. A distance is in
   // one bin only. Labels of unknown distance are in no bin.
   std::vector<DistanceBin> by_distance{};
+  std::vector<SliceBin> by_slice{};  // see harness/train/slices.h
   double token_accuracy = 0;  // of output sequences: share of correct tokens, end tokens included
   // For each sequence the share of its labels that are correct, 0 where it has none; empty where
   // the answers are numbers or scored in bits.
@@ -44,8 +55,12 @@ Score mean_score(const std::vector<double>& each);
 struct Answer {
   int64_t sequence = 0;   // index of the sequence
   int32_t distance = -1;  // Example::distances; -1: unknown
-  double score = 0;       // 1: right, 0: wrong; or the bits of the label
+  double score = 0;       // 1: right, 0: wrong; the bits of the label; or a squared error
+  int64_t place = 0;      // of the label, in its sequence
 };
+// The mean score of these answers, with its standard error over `sequences` sequences, of which
+// those without any of them count as empty.
+Score overall(const std::vector<Answer>& answers, int64_t sequences);
 // The mean score of the answers for `sequences` sequences, for all labels and by distance.
 Score score_of(std::vector<Answer> answers, int64_t sequences);
 

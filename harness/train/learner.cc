@@ -7,6 +7,7 @@
 
 #include "core/ops/ops.h"
 #include "harness/train/settings.h"
+#include "harness/train/slices.h"
 
 namespace attn {
 
@@ -34,15 +35,19 @@ class LabelLearner final : public Learner {
     const NoGrad no_grad;
     if (!real_) return evaluate(model_, batches, scoring_);
     std::vector<double> errors;
+    std::vector<Answer> told;
     for (const Batch& batch : batches) {
       const Tensor answers = model_.forward(batch).value();  // [size, 1]
       for (int64_t i = 0; i < batch.size; ++i) {
         const double off = static_cast<double>(answers[i]) -
                            static_cast<double>(batch.wanted[static_cast<size_t>(i)]);
+        told.push_back({.sequence = std::ssize(errors), .score = off * off});
         errors.push_back(off * off);
       }
     }
-    return mean_score(errors);
+    Score score = mean_score(errors);
+    score.by_slice = slice_bins(told, batches);
+    return score;
   }
 
   std::vector<Weight> weights() const override { return model_.weights(); }

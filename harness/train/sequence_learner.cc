@@ -9,6 +9,7 @@
 #include "harness/model/greedy.h"
 #include "harness/train/learner.h"
 #include "harness/train/settings.h"
+#include "harness/train/slices.h"
 
 namespace attn {
 
@@ -46,7 +47,9 @@ class SequenceLearner final : public Learner {
           right_places += wanted[b][i] == chosen[b][i];
       }
     }
+    std::vector<SliceBin> slices = slice_bins(answers, batches);
     Score score = score_of(std::move(answers), sequences);
+    score.by_slice = std::move(slices);
     if (places > 0)
       score.token_accuracy = static_cast<double>(right_places) / static_cast<double>(places);
     return score;

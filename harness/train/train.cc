@@ -167,6 +167,7 @@ class Trainer {
     result_.test = found.value;
     result_.test_stderr = found.standard_error;
     result_.by_distance = found.by_distance;
+    result_.by_slice = found.by_slice;
     if (!found.each.empty()) result_.by_example = example_scores(found.each, examples);
     result_.token_accuracy = found.token_accuracy;
     result_.places = model_->places();

@@ -88,6 +88,7 @@ struct TrainResult {
   double test = 0;         // test score with the weights that were best on validation
   double test_stderr = 0;  // standard error of `test` over its examples
   std::vector<DistanceBin> by_distance;     // of the test split
+  std::vector<SliceBin> by_slice;           // of the test split
   std::optional<ExampleScores> by_example;  // of the test split; nullopt: the answers are numbers
   std::vector<LengthScore> by_length;  // starts with the training length; empty without `stretch`
   std::vector<ParamsScore> by_params;  // as TrainRequest::test_with

@@ -89,8 +89,21 @@ void check_evidence(const Example& e, const TaskShape& shape) {
                position, previous, size);
     previous = position;
   }
+}
+
+void check_slices(const Example& e, const TaskShape& shape) {
   for (const auto& [name, value] : e.slices)
     ATTN_CHECK(std::isfinite(value), "slice '{}' is {}", name, value);
+  for (const auto& [name, values] : e.label_slices) {
+    ATTN_CHECK(!e.slices.contains(name), "slice '{}' is of the example and of its labels", name);
+    const size_t expected = shape.per_token ? e.target.size() : 0;
+    ATTN_CHECK(values.size() == expected, "slice '{}' has {} labels, expected {}", name,
+               values.size(), expected);
+    for (size_t i = 0; i < values.size(); i++)
+      ATTN_CHECK(e.target[i] == kIgnoredLabel ? values[i] == -1 : values[i] >= 0,
+                 "slice '{}' is {} at position {}, which has {} label", name, values[i], i,
+                 e.target[i] == kIgnoredLabel ? "no" : "a");
+  }
 }
 
 }  // namespace
@@ -183,6 +196,7 @@ Example Task::finished(Example e) const {
   check_target(e, s);
   check_edges(e, s);
   check_evidence(e, s);
+  check_slices(e, s);
   if (e.distances.empty()) e.distances = spans(e, s);
   const size_t expected = s.per_token ? e.target.size() : 1;
   ATTN_CHECK(e.distances.empty() || e.distances.size() == expected,

@@ -45,6 +45,9 @@ struct Example {
   // TaskShape::bits, a task gives the number of positions before the label's own.
   std::vector<int32_t> distances{};
   std::map<std::string, double> slices{};  // numbers to group the accuracy by, such as {"depth": 3}
+  // The same for groups in which the labels of one example differ, such as {"repeats": [0, 1, -1]}:
+  // a number for each position, -1 where there is no label. Only if TaskShape::per_token.
+  std::map<std::string, std::vector<int32_t>> label_slices{};
 };
 
 // The score of a predictor without attention on the test split, in the metric of the task. The
@@ -166,7 +169,7 @@ struct TaskInfo {
   std::string name;       // the file's stem
   std::string summary;    // one line
   std::string source;     // paper and equation or section
-  std::string datasheet;  // a few lines: definition, labels, meaning of `evidence` and `slices`
+  std::string datasheet;  // a few lines: definition, labels, meaning of `evidence` and all slices
   // "accuracy"; "exact_match" for output sequences; "mean_squared_error" for real answers;
   // "bits_per_token" if TaskShape::bits.
   std::string metric = "accuracy";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -86,6 +87,7 @@ class PlainText final : public Source {
     Example e = next_bytes(text_of_stretch(part));
     e.target.resize(static_cast<size_t>(length_), kIgnoredLabel);
     e.distances.resize(e.target.size(), -1);
+    e.label_slices.at("repeats").resize(e.target.size(), -1);
     return e;
   }
   std::string fingerprint() const override { return contents_.hexadecimal(); }
@@ -159,6 +161,23 @@ class PlainText final : public Source {
   Digest contents_;
 };
 
+// Of each byte but the first, whether it and the kRepeatedBytes bytes before it stand earlier too.
+std::vector<int32_t> repeats_of(std::string_view text) {
+  constexpr uint64_t kBits = 8 * (kRepeatedBytes + 1);
+  static_assert(kBits < 64);
+  std::vector<int32_t> repeats;
+  std::unordered_set<uint64_t> seen;
+  seen.reserve(text.size());
+  uint64_t run = 0;  // the last bytes, that of the label included
+  for (size_t i = 0; i < text.size(); i++) {
+    run = (run << 8 | static_cast<unsigned char>(text[i])) & ((uint64_t{1} << kBits) - 1);
+    const bool is_whole = i >= kRepeatedBytes;
+    const bool is_new = !is_whole || seen.insert(run).second;
+    if (i > 0) repeats.push_back(is_new ? 0 : 1);
+  }
+  return repeats;
+}
+
 }  // namespace
 
 Example next_bytes(std::string_view text) {
@@ -166,6 +185,7 @@ Example next_bytes(std::string_view text) {
   e.tokens = byte_tokens(text.substr(0, text.size() - 1));
   for (const char c : text.substr(1)) e.target.push_back(static_cast<unsigned char>(c));
   e.distances = first_positions(e.target.size());
+  e.label_slices = {{"repeats", repeats_of(text)}};
   return e;
 }
 

@@ -85,7 +85,10 @@ TaskInfo lm() {
           "Evidence: none is named, because nothing determines the next byte.\n"
           "Distance of a label: the number of bytes before its position, so that the score by\n"
           "distance shows what context is worth.\n"
-          "Slices: people (named in a generated sequence); of files none.",
+          "Slices: people (named in a generated sequence); of files none. Of a label: repeats, 1\n"
+          "where the last four bytes have stood earlier in the sequence with the label behind "
+          "them,\n"
+          "so that recall finds it, else 0.",
       .metric = "bits_per_token",
       .params = {{"length", 512, "bytes that are read: the longest context", 64, 65536},
                  {"people", 8, "of a generated text, at most", 2, 100},

@@ -110,7 +110,7 @@ class Mqar final : public recall::RecallTask {
     for (int32_t& token : e.tokens)
       if (token == kPadToken) token = filler(random);
     e.evidence = first_positions(context);
-    add_slices(setting, sources, e);
+    add_slices(setting, e);
     return e;
   }
 
@@ -141,14 +141,20 @@ class Mqar final : public recall::RecallTask {
     return sources;
   }
 
-  void add_slices(const Setting& setting, const std::vector<size_t>& sources, Example& e) const {
+  void add_slices(const Setting& setting, Example& e) const {
     const recall::Gaps gaps = recall::gaps_of(e);
     e.slices = {{"mean_gap", gaps.mean}, {"min_gap", gaps.least}, {"max_gap", gaps.most}};
     if (changes()) {
-      double later = 0;  // bindings and deletions after those that count
-      for (const size_t source : sources)
-        later += static_cast<double>((e.evidence.size() - 1 - source) / 2);
-      e.slices["mean_later"] = later / static_cast<double>(sources.size());
+      std::vector<int32_t>& later = e.label_slices["later"];
+      later.assign(e.target.size(), -1);
+      double sum = 0;
+      for (size_t i = 0; i < later.size(); i++) {
+        if (e.target[i] == kIgnoredLabel) continue;
+        const auto source = static_cast<int32_t>(i) - e.distances[i];
+        later[i] = (static_cast<int32_t>(e.evidence.size()) - 1 - source) / 2;
+        sum += later[i];
+      }
+      e.slices["mean_later"] = sum / gaps.labels;
     }
     if (!mixed_) return;
     e.slices["length"] = static_cast<double>(setting.length);
@@ -278,7 +284,8 @@ TaskInfo mqar() {
           "min_gap\n"
           "and max_gap are those of an example.\n"
           "Slices: mean_gap, min_gap, max_gap; of a mixture also length and pairs; with updates\n"
-          "or deletes mean_later, how many bindings and deletions follow the one that counts.",
+          "or deletes mean_later, how many bindings and deletions follow the one that counts.\n"
+          "Of a label, with updates or deletes: later, that number for this label.",
       .params =
           {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
            {"pairs", 8, "key-value pairs, each asked for once"},

@@ -39,6 +39,9 @@ enum class Fault {
   scored_padding,
   one_class,
   slices_of_some,
+  label_slices_of_some,
+  label_slice_too_short,
+  label_slices_of_calls,
   torn_picture,
   draws_nothing,
   // What it says of its label
@@ -199,6 +202,16 @@ class TinyTask final : public Task {
     example.slices = {{"first", example.tokens.empty() ? 0 : example.tokens[0]}};
     if (fault_ == Fault::counts_calls && threads() == 1) example.slices["first"] += calls_++ % 2;
     if (fault_ == Fault::slices_of_some && example.tokens[4] % 3 == 0) example.slices.clear();
+    if (answer_ == Answer::labels) slice_labels(example);
+  }
+  void slice_labels(Example& example) const {
+    std::vector<int32_t>& late = example.label_slices["late"];
+    for (size_t i = 0; i < example.target.size(); i++)
+      late.push_back(example.target[i] == kIgnoredLabel ? -1 : i >= kLength / 2);
+    if (fault_ == Fault::label_slice_too_short) late.pop_back();
+    if (fault_ == Fault::label_slices_of_calls && threads() == 1) late[3] += calls_++ % 2;
+    if (fault_ == Fault::label_slices_of_some && example.tokens[4] % 3 == 0)
+      example.label_slices.clear();
   }
   TaskShape do_shape() const override {
     const bool changes = fault_ == Fault::shape_of_calls && number_ % 2;
@@ -318,6 +331,10 @@ std::vector<BrokenTask> broken_tasks() {
   add("nothing_scored", Fault::nothing_scored, {"examples"}, Answer::labels);
   add("scored_padding", Fault::scored_padding, {"examples"}, Answer::labels);
   add("slices_of_some", Fault::slices_of_some, {"examples"});
+  add("label_slices_of_some", Fault::label_slices_of_some, {"examples"}, Answer::labels);
+  add("label_slice_too_short", Fault::label_slice_too_short, {"examples"}, Answer::labels);
+  add("label_slices_of_calls", Fault::label_slices_of_calls, {"determinism", "threads"},
+      Answer::labels);
   add("torn_picture", Fault::torn_picture, {"examples"});
   add("draws_nothing", Fault::draws_nothing, {"examples"});
   add("one_class", Fault::one_class, {"balance"});

@@ -7,6 +7,7 @@ foreach(stem
     cli/options
     check/derive
     check/fit
+    compare/agreement
     compare/compare
     compare/simulations
     compare/noise
@@ -64,6 +65,7 @@ foreach(stem
     train/optimizer
     train/schedule
     train/sequence_learner
+    train/slices
     train/steady_step
     train/train
     verify/verify)

@@ -61,6 +61,8 @@ uint64_t checksum(const Example& e) {
     for (const int32_t p : {from, to}) fnv.add(static_cast<uint32_t>(p));
   for (const int32_t p : e.evidence) fnv.add(static_cast<uint32_t>(p));
   for (const auto& [name, value] : e.slices) fnv.add(std::bit_cast<uint64_t>(value));
+  for (const auto& [name, values] : e.label_slices)
+    for (const int32_t v : values) fnv.add(static_cast<uint32_t>(v));
   return fnv.hash();
 }
 
@@ -104,6 +106,7 @@ TEST_P(EveryTask, IsDocumented) {
   const Example e = task->example(1, Split::test, 0);
   EXPECT_GT(task->draw(e).size(), 20u);
   for (const auto& [name, value] : e.slices) EXPECT_TRUE(says(info.datasheet, name)) << name;
+  for (const auto& [name, values] : e.label_slices) EXPECT_TRUE(says(info.datasheet, name)) << name;
   EXPECT_THROW(info.build({{"no_such", int64_t{1}}}), Error);
 }
 

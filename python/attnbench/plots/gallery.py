@@ -10,6 +10,7 @@ from .kinds.fidelity import fidelity
 from .kinds.length import distance, length
 from .kinds.overview import overview
 from .kinds.reach import reach
+from .kinds.slices import slices
 from .kinds.state import state
 from .kinds.tradeoff import tradeoff
 from .kinds.training import effort, learning
@@ -25,6 +26,7 @@ KINDS = {
     "memory": memory,
     "accuracy": accuracy,
     "distance": distance,
+    "slices": slices,
     "length": length,
     "learning": learning,
     "effort": effort,
@@ -35,7 +37,7 @@ KINDS = {
     "reach": reach,
 }
 # How the names of their pictures begin, where not with the kind.
-STEMS = {kind: f"accuracy-{kind}" for kind in ("distance", "length", "learning", "effort", "state")} | {"relative": "speed-relative"}
+STEMS = {kind: f"accuracy-{kind}" for kind in ("distance", "slices", "length", "learning", "effort", "state")} | {"relative": "speed-relative"}
 
 
 def draw_named(rows: Rows, start: str) -> list[Picture]:

@@ -51,6 +51,7 @@ def document(
         reach(book),
         scores.accuracy(tasks),
         scores.by_distance(tasks),
+        scores.by_slice(tasks),
         scores.by_length(tasks),
         scores.while_training(tasks),
         scores.against_effort(tasks),

@@ -1,4 +1,4 @@
-"""Scores on tasks: beside chance and the best shortcut, by distance, by length, against speed."""
+"""Scores on tasks: beside chance and the best shortcut, by distance, by slice, by length, against speed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from attnbench.plots.kinds import length, training
+from attnbench.plots.kinds import length, slices, training
 from attnbench.plots.kinds.panel_kinds import with_ends
 from attnbench.plots.kinds.tradeoff import trade_note
 from attnbench.plots.kinds.trades import Trade, trade_panels
@@ -173,6 +173,22 @@ def by_distance(tasks: Tasks) -> Json | None:
         "Test score of labels whose evidence lies so far apart; a line that falls forgets.",
         panels,
         note=" ".join(length.distance_notes(groups)),
+    )
+
+
+def by_slice(tasks: Tasks) -> Json | None:
+    panels = []
+    for group in slices.by_slice(tasks.book.rows):
+        x = {"title": group.words, "kind": "number", "log": False}
+        panels += _lines(tasks, [group], with_ends(slices.points_of(group)), x) or []
+    if not panels:
+        return None
+    return section(
+        "slices",
+        "Accuracy by slice",
+        "Test score of the groups that a task names, of examples or of labels; a line that falls loses there.",
+        panels,
+        note=slices.NOTE,
     )
 
 

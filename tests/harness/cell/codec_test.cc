@@ -189,6 +189,10 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
   trained.test_stderr = 0.25;
   trained.by_distance = {
       {.from = 1, .to = 2, .labels = 3, .accuracy = 0.5, .standard_error = 0.25}};
+  trained.slices = {
+      {"hops",
+       {{.from = 1, .to = 1, .labels = 4, .examples = 2, .test = 0.5, .standard_error = 0.25},
+        {.from = 2, .to = 3.5, .labels = 1, .examples = 1, .test = 1}}}};
   trained.validation = 0.75;
   trained.chance = 0.125;
   trained.shortcuts = {{"majority", 0.5}};
@@ -223,7 +227,9 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
   EXPECT_EQ(
       written("accuracy", trained),
       R"({"metric":"exact_match","test":0.5,"test_stderr":0.25,"by_distance":[{"from":1,"to":2,)"
-      R"("labels":3,"accuracy":0.5,"stderr":0.25}],"validation":0.75,"chance":0.125,)"
+      R"("labels":3,"accuracy":0.5,"stderr":0.25}],"slices":{"hops":[{"from":1.0,"to":1.0,)"
+      R"("labels":4,"examples":2,"test":0.5,"stderr":0.25},{"from":2.0,"to":3.5,"labels":1,)"
+      R"("examples":1,"test":1.0,"stderr":0.0}]},"validation":0.75,"chance":0.125,)"
       R"("shortcuts":{"majority":0.5},"lift":null,"steps":10,"best_step":5,"ended_by":"plateau",)"
       R"("examples":20,"train_s":1.0,"data_wait_share":0.5,"examples_per_s":20.0,"parameters":7,)"
       R"("flops":8.0,"final_train_loss":0.5,"control":"conv","state_bytes":9,"by_length":[)"
@@ -321,6 +327,11 @@ TEST(Codec, AFaultNamesItsPlace) {
   line = sample_cell("accuracy");
   line["metrics"]["by_distance"][0].erase("to");
   EXPECT_EQ(fault_of([&] { row_of(line); }), "metrics.by_distance[0].to: missing");
+  line = sample_cell("accuracy");
+  line["metrics"]["slices"]["hops"][1].erase("test");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "metrics.slices.hops[1].test: missing");
+  line["metrics"].erase("slices");
+  EXPECT_TRUE(row_of(line).accuracy().slices.empty()) << "rows of earlier versions have none";
   line = sample_cell("memory");
   line["axes"]["mode"] = "sideways";
   EXPECT_EQ(fault_of([&] { row_of(line); }), "axes.mode: \"sideways\" is unknown");

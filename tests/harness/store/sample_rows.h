@@ -50,6 +50,8 @@ inline Json sample_cell(const std::string& measure, const std::string& status = 
     cell["metrics"] =
         Json::parse(R"({"metric": "accuracy", "test": 0.9, "validation": 0.91, "chance": 0.01,
       "shortcuts": {"majority": 0.02}, "lift": 45.0, "by_distance": [{"from": 0, "to": 7, "labels": 12, "accuracy": 0.5, "stderr": 0.1}],
+      "slices": {"hops": [{"from": 1, "to": 1, "labels": 7, "examples": 7, "test": 0.9, "stderr": 0.1},
+        {"from": 2, "to": 3.5, "labels": 5, "examples": 4, "test": 0.5, "stderr": 0.1}]},
       "by_length": [{"factor": 1, "length": 64, "test": 0.9, "stderr": 0.01, "chance": 0.01, "reason": null},
         {"factor": 2, "length": 128, "test": null, "stderr": null, "chance": null, "reason": "learned positions end at 64"}],
       "by_params": [{"params": {"rounds": 2}, "test": 0.8, "stderr": 0.01, "reason": null},

@@ -40,6 +40,7 @@ TEST(Schema, AnErrorMayExceedOne) {
   metrics["test"] = metrics["validation"] = metrics["chance"] = metrics["lift"] = 1.5;
   metrics["shortcuts"]["majority"] = metrics["by_distance"][0]["accuracy"] = 1.5;
   metrics["by_length"][0]["test"] = metrics["by_length"][0]["chance"] = 1.5;
+  metrics["slices"]["hops"][0]["test"] = 1.5;
   EXPECT_NE(schema_fault(cell), "") << "of accuracy";
   for (const char* metric : {"bits_per_token", "mean_squared_error"}) {
     metrics["metric"] = metric;
@@ -147,6 +148,12 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"accuracy", "/metrics/by_distance/0/to", "", "metrics.by_distance[0].to: missing"},
         Breakage{"accuracy", "/metrics/by_distance/0/accuracy", "1.5",
                  "metrics.by_distance[0].accuracy: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/slices/hops/1/test", "1.5",
+                 "metrics.slices.hops[1].test: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/slices/hops/0/labels", "0",
+                 "metrics.slices.hops[0].labels: 0 is below 1"},
+        Breakage{"accuracy", "/metrics/slices/hops/0/examples", "",
+                 "metrics.slices.hops[0].examples: missing"},
         Breakage{"accuracy", "/metrics/metric", R"("error")", "metrics.metric: expected one of"},
         Breakage{"accuracy", "/metrics/test", "1.5", "metrics.test: 1.5 is above 1"},
         Breakage{"accuracy", "/metrics/chance", "-1", "metrics.chance: -1 is below 0"},

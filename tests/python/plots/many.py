@@ -133,7 +133,10 @@ def _accuracy(
             for f in (1, 2, 4)
         ]
         state = 1024 * (index % 7 + 1) ** 2
-        more = {"by_distance": bins, "by_length": longer, "state_bytes": state}
+        hops = [
+            {"from": h, "to": h, "labels": 300, "examples": 100, "test": test / h**0.5, "stderr": 0.02} for h in (1, 2, 3)
+        ]
+        more = {"by_distance": bins, "by_length": longer, "state_bytes": state, "slices": {"hops": hops}}
         row = probe_rows.cell(
             name,
             task,

@@ -33,6 +33,7 @@ KINDS = (
     "memory-attention",
     "accuracy",
     "accuracy-distance",
+    "accuracy-slices",
     "accuracy-length",
     "accuracy-effort",
     "accuracy-state",

@@ -17,7 +17,12 @@ import termios
 import unittest
 from pathlib import Path
 
+from attnbench.plots.rows.agreement import agreements
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.scores import task_groups
+
 from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder, read_terminal
+from ..plots.probe_rows import cell
 from .test_cli import attnbench, rows_of
 
 
@@ -151,6 +156,29 @@ class Fit(FaultCase):
         self.assertIn("2 lengths; a fit needs 3", few.stdout)
         none = self.fit("rows.jsonl", "--measure", "speed")
         self.assertEqual((none.returncode, none.stdout, none.stderr.count("\n")), (4, "", 1))
+
+    def test_tasks_that_order_variants_as_language_does(self) -> None:
+        """By the report's code too. Of nine variants one was cut off on one task."""
+        self.assertEqual(self.run_program(*SWEEP, "-o", "rows.jsonl").returncode, 0)
+        head, *grown = (self.folder / "rows.jsonl").read_text().splitlines()
+        names = ("full", "linear", "performer", "linformer", "local", "fnet", "mean", "reformer", "truncated")
+        bits = {"metric": "bits_per_token", "chance": 8.0, "shortcuts": {"n-gram of 2": 4.0}}
+        scored = [cell(n, "copy", 0.95 - 0.05 * i, params={}, ended_by="steps" if i == 8 else "plateau") for i, n in enumerate(names)]
+        scored += [cell(n, "lm", 2 + 0.1 * i + 0.35 * (i == 4), params={}, ended_by="plateau", **bits) for i, n in enumerate(names)]
+        lines = [json.dumps(row | {"run": json.loads(head)["run"]}) for row in scored]
+        (self.folder / "scores.jsonl").write_text("\n".join([head, *grown, *lines]) + "\n")
+        (expected,) = agreements(task_groups(read_rows([self.folder / "scores.jsonl"]).of("accuracy")))
+        found, left_out = (o for o in json.loads(self.fit("scores.jsonl", "--format", "json").stdout) if o["measure"] == "agreement")
+        self.assertEqual((found["variants"], found["tau"]), (expected.variants, expected.tau))
+        self.assertEqual(expected.variants, 8)
+        for end, value in zip(("low", "high"), expected.interval, strict=True):
+            self.assertAlmostEqual(found["interval"][end], value, places=9)
+        self.assertIn(f"cut off by their steps (\u2020): {names[8]} on copy", left_out["reason"])
+        table = self.fit("scores.jsonl").stdout
+        self.assertRegex(table, rf" 8 +{expected.tau:.2f} +{expected.interval_text}")
+        self.assertIn("held back", table, "growth stands beside it")
+        self.assertEqual(self.fit("scores.jsonl", "--measure", "memory").stdout, self.fit("rows.jsonl", "--measure", "memory").stdout)
+        self.assertEqual(self.fit("rows.jsonl").stdout.count("tau"), 0, "no task is scored in bits")
 
     def test_wrong_use_is_one_line(self) -> None:
         for words, code in (

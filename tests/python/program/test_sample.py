@@ -55,6 +55,21 @@ class Sample(InFolder):
         self.assertEqual((done.returncode, done.stderr), (0, ""), spec)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def test_slices_of_labels_are_printed_where_a_task_has_them(self) -> None:
+        """Of a text of a folder: which bytes a reader finds by what it has read."""
+        for i in range(10):
+            self.write(f"texts/{i}", f"the cat {i} sat on the mat, the cat {i} sat on the mat, and then the cat {i} left.")
+        (example,) = self.read(f"lm[data={self.folder / 'texts'},length=64]", "test", 1)
+        text = bytes([*(t - 1 for t in example["tokens"]), example["target"][63]])
+        found = [int(at >= 3 and text[at - 3 : at + 2] in text[: at + 1]) for at in range(64)]
+        self.assertEqual(example["label_slices"], {"repeats": found})
+        self.assertGreater(sum(found), 10)
+        (recalled,) = self.read("mqar[preset=updates]", "test", 1)
+        later = recalled["label_slices"]["later"]
+        self.assertEqual([n >= 0 for n in later], [t >= 0 for t in recalled["target"]])
+        (plain,) = self.read("mqar[preset=small]", "test", 1)
+        self.assertNotIn("label_slices", plain)
+
     def refused(self, *arguments: str, code: int = 2) -> str:
         done = attnbench(*arguments)
         self.assertEqual((done.returncode, done.stdout), (code, ""), arguments)

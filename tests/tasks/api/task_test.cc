@@ -81,6 +81,19 @@ TEST(Task, RefusesBrokenLabelsEvidenceAndSlices) {
   EXPECT_TRUE(says(changed([](Example& e) { e.evidence = {1, 1}; }), "1 after 1"));
   EXPECT_TRUE(says(changed([](Example& e) { e.evidence = {3}; }), "sequence of 3"));
   EXPECT_TRUE(says(changed([](Example& e) { e.slices["x"] = INFINITY; }), "'x'"));
+  EXPECT_TRUE(says(changed([](Example& e) { e.label_slices["x"] = {1}; }), "1 labels, expected 0"));
+  const auto sliced = [](const std::vector<int32_t>& values) {
+    Example e = {.tokens = {1, 2}, .target = {-1, 2, -1, -1}};
+    e.label_slices["x"] = values;
+    return e;
+  };
+  EXPECT_EQ(message(sliced({-1, 0, -1, -1}), kPerToken), "");
+  EXPECT_TRUE(says(message(sliced({-1, 0}), kPerToken), "'x' has 2 labels, expected 4"));
+  EXPECT_TRUE(says(message(sliced({-1, -1, -1, -1}), kPerToken), "-1 at position 1, which has a"));
+  EXPECT_TRUE(says(message(sliced({0, 0, -1, -1}), kPerToken), "0 at position 0, which has no"));
+  Example twice = sliced({-1, 0, -1, -1});
+  twice.slices["x"] = 1;
+  EXPECT_TRUE(says(message(twice, kPerToken), "'x' is of the example and of its labels"));
 }
 
 TEST(Task, ShortcutsFitOnTheTrainingSetAtMostAndStartWithTheMajority) {

@@ -74,6 +74,7 @@ TEST(PlainText, AFileIsAHundredDocumentsCutIntoWindows) {
   for (size_t i = 0; i < e.target.size(); i++) {
     ASSERT_EQ(e.target[i], i < 99 ? static_cast<unsigned char>(text[9901 + i]) : kIgnoredLabel);
     ASSERT_EQ(e.distances[i], i < 99 ? static_cast<int32_t>(i) : -1);
+    ASSERT_EQ(e.label_slices.at("repeats").at(i), i < 99 ? 0 : -1) << "of noise none repeats";
   }
 }
 

@@ -31,6 +31,54 @@ TEST(Lm, LabelsAreTheNextBytes) {
   }
 }
 
+// The label and the four bytes before it stand earlier in what was read, by a search of the text.
+void expect_repeats(const Example& e, const std::string& text, int64_t& ones) {
+  const std::vector<int32_t>& repeats = e.label_slices.at("repeats");
+  ASSERT_EQ(repeats.size(), e.target.size());
+  for (size_t at = 0; at < repeats.size(); at++) {
+    if (e.target[at] == kIgnoredLabel) {
+      ASSERT_EQ(repeats[at], -1);
+      continue;
+    }
+    const std::string span = at < 3 ? "" : text.substr(at - 3, 5);
+    const bool is_there = !span.empty() && text.substr(0, at + 1).find(span) != std::string::npos;
+    ASSERT_EQ(repeats[at], is_there ? 1 : 0) << at << " of " << text;
+    ones += is_there;
+  }
+}
+
+std::string whole_text(const Example& e) {
+  return data::text_of(e.tokens) + static_cast<char>(e.target[e.tokens.size() - 1]);
+}
+
+TEST(Lm, ALabelRepeatsAnEarlierSpanOfFourBytesAndIt) {
+  const auto task = find_task("lm").build({{"preset", std::string("small")}});
+  int64_t ones = 0;
+  for (int64_t i = 0; i < 50; i++) {
+    const Example e = task->example(1, Split::test, i);
+    expect_repeats(e, whole_text(e), ones);
+  }
+  EXPECT_GT(ones, 50 * 128 / 20);
+  EXPECT_LT(ones, 50 * 128 / 2);
+  const Folder folder;
+  Rng random = rng(5, "two letters");
+  std::string text;
+  for (int i = 0; i < 20'000; i++) text += random.below(4) == 0 ? 'b' : 'a';
+  folder.write("text", text);
+  const auto read = find_task("lm").build({{"data", folder.path() + "/text"},
+                                           {"length", int64_t{128}},
+                                           {"train_examples", int64_t{20}}});
+  ones = 0;
+  int64_t labels = 0;
+  for (int64_t i = 0; i < read->train_examples(); i++) {
+    const Example e = read->example(1, Split::train, i);
+    expect_repeats(e, whole_text(e), ones);
+    labels += std::ssize(e.tokens);
+  }
+  EXPECT_GT(ones, labels / 2) << "of 32 runs of five letters, some of which are of one letter";
+  EXPECT_LT(ones, labels);
+}
+
 struct Known {
   std::string trade, place, pronoun;
 };

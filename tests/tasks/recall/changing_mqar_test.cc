@@ -84,7 +84,9 @@ TEST(ChangingMqar, EachKeyIsBoundAgainToAnotherValueAndDeletedOnce) {
       asked.insert(e.tokens[p]);
       ASSERT_EQ(e.tokens[p - static_cast<size_t>(e.distances[p])], e.target[p]);
       ASSERT_EQ(e.tokens[p - static_cast<size_t>(e.distances[p]) - 1], e.tokens[p]);
-      later += (31.0 - static_cast<double>(p - static_cast<size_t>(e.distances[p]))) / 2;
+      const size_t source = p - static_cast<size_t>(e.distances[p]);
+      later += (31.0 - static_cast<double>(source)) / 2;
+      ASSERT_EQ(e.label_slices.at("later").at(p), (31 - static_cast<int>(source)) / 2);
     }
     ASSERT_EQ(asked.size(), 4u);
     ASSERT_TRUE(std::equal(asked.begin(), asked.end(), values.begin(), values.end(),

@@ -358,9 +358,11 @@ def draw_over_numbers(
     points: Callable[[Sequence[Cell]], Points],
     shown: Sequence[Series],
     label: str,
+    *,
+    whole: bool = True,
 ) -> None:
-    """Draws the lines of a panel and the levels of chance and of the best shortcut over whole numbers,
-    from the first to the last of the series shown."""
+    """Draws the lines of a panel and the levels of chance and of the best shortcut over numbers, which are
+    `whole`, from the first to the last of the series shown."""
     levels = place.panel.levels
     for level, value in levels.items():
         axes.axhline(value, **LEVELS[level], zorder=1.5)
@@ -369,7 +371,7 @@ def draw_over_numbers(
     first, last = min(places, default=0.0), max(places, default=1.0)
     axes.set_xlim(left=first - 0.06 * (last - first))
     share = make_room(axes, ends, last)
-    ticks = MaxNLocator(4 if share > 0.6 else 3, integer=True).tick_values(first, last)
+    ticks = MaxNLocator(4 if share > 0.6 else 3, integer=whole).tick_values(first, last)
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if first <= t <= last]))
     axes.set_xlabel(label)
     finish_lines(axes, place, points, ends, share)

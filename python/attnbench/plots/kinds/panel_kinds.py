@@ -23,6 +23,7 @@ from .by_any import by_any
 from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError, keyed, with_marks
 from .panel_draw import AnyPanel
 from .ranking import of_panel
+from .slices import by_slice, points_of
 from .state import found as states
 from .state import lines as state_lines
 from .trades import Trade, telling_trade, trade_panels
@@ -128,6 +129,15 @@ def distance(rows: Rows, styles: Styles) -> list[LinePanel]:
     return _by_task("accuracy-distance", by_distance(rows), styles, x, with_ends(points_by_distance))
 
 
+def slices(rows: Rows, styles: Styles) -> list[LinePanel]:
+    groups = by_slice(rows)
+    stems = numbered([f"accuracy-slices-{g.slug}" for g in groups])
+    return [
+        _of_task(stem, g, groups, styles, Scale(g.words, "number", False), with_ends(points_of(g)))
+        for stem, g in zip(stems, groups, strict=True)
+    ]
+
+
 def length(rows: Rows, styles: Styles) -> list[LinePanel]:
     points = with_ends(points_by_length)
     return _by_task("accuracy-length", beyond_training(rows), styles, LENGTH, points, ("chance",))
@@ -153,18 +163,30 @@ def _by_task(
     cuts: bool = True,
 ) -> list[LinePanel]:
     """`known`: the levels that hold along the whole axis. `cuts`: whether trainings that were cut off are hollow."""
-    out = []
-    for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
-        lines = [
-            (with_marks(s, s.cells), [Point(*point, ids(s.cells), is_hollow=cuts and unfinished(s.cells)) for point in points(s.cells)])
-            for s in group.select(series_of(groups, styles))
-            if s.cells
-        ]
-        levels = {level: value for level, value in group.levels.items() if level in known}
-        error = is_error(group.metric)
-        y = Scale(group.label, "error" if error else "score", error)
-        out.append(LinePanel(stem, keyed(x, group.cells), y, lines, levels))
-    return out
+    stems = numbered([f"{name}-{g.slug}" for g in groups])
+    return [_of_task(stem, g, groups, styles, x, points, known, cuts=cuts) for stem, g in zip(stems, groups, strict=True)]
+
+
+def _of_task(
+    stem: str,
+    group: TaskGroup,
+    groups: Sequence[TaskGroup],
+    styles: Styles,
+    x: Scale,
+    points: Callable[[Sequence[Cell]], Spread],
+    known: Sequence[str] = tuple(LEVELS),
+    *,
+    cuts: bool = True,
+) -> LinePanel:
+    lines = [
+        (with_marks(s, s.cells), [Point(*point, ids(s.cells), is_hollow=cuts and unfinished(s.cells)) for point in points(s.cells)])
+        for s in group.select(series_of(groups, styles))
+        if s.cells
+    ]
+    levels = {level: value for level, value in group.levels.items() if level in known}
+    error = is_error(group.metric)
+    y = Scale(group.label, "error" if error else "score", error)
+    return LinePanel(stem, keyed(x, group.cells), y, lines, levels)
 
 
 def overview(rows: Rows, styles: Styles) -> list[LinePanel]:
@@ -304,6 +326,7 @@ KINDS: dict[str, Callable[[Rows, Styles], list]] = {
     "memory": memory,
     "accuracy": accuracy,
     "distance": distance,
+    "slices": slices,
     "length": length,
     "learning": learning,
     "state": state,
