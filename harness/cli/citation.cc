@@ -75,8 +75,7 @@ std::string entry_of(const Tool& tool, const std::string& protocols) {
   for (const std::string& author : citation.authors)
     authors += fmt::format("{}{{{}}}", authors.empty() ? "" : " and ", bib_text(author));
   const bool is_known = tool.version == citation.version && !citation.released.empty();
-  const std::string note =
-      tool.words() + (protocols.empty() ? "" : ", protocol " + protocols);
+  const std::string note = tool.words() + (protocols.empty() ? "" : ", protocol " + protocols);
   return fields_of_entry("@software{" + key_of_tool(tool),
                          {{"author", authors},
                           {"title", bib_text(citation.title)},
@@ -140,16 +139,17 @@ std::string bibtex_of_rows(const std::vector<RowsFile>& runs, const std::string&
     add_new(fmt::format("attnbench {}, {}", tool.version, tool.words()), "; ", measured_by);
   }
   const std::string file = std::filesystem::path(runs.front().path).filename();
-  const std::string note = fmt::format(
-      "{} cells, checksum {}{}", cells, checksum,
-      all_protocols.empty() ? ", measured before protocols had names" : ", protocol " + all_protocols);
+  const std::string note =
+      fmt::format("{} cells, checksum {}{}", cells, checksum,
+                  all_protocols.empty() ? ", measured before protocols had names"
+                                        : ", protocol " + all_protocols);
   text += "% author: whoever measured the rows\n";
   return text + fields_of_entry("@misc{attnbench_rows_" + checksum,
                                 {{"title", "Rows of attnbench: " + bib_text(file)},
                                  {"year", bib_text(years)},
-                                 {"howpublished", bib_text(measured_by + " on " +
-                                                           (machines.empty() ? "an unknown machine"
-                                                                             : machines))},
+                                 {"howpublished",
+                                  bib_text(measured_by + " on " +
+                                           (machines.empty() ? "an unknown machine" : machines))},
                                  {"note", bib_text(note)}});
 }
 

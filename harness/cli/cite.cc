@@ -10,8 +10,8 @@ int run_cite(const Arguments& arguments) {
   if (arguments.words().empty()) return print(bibtex_of_program()), kOk;
   std::string text;
   for (const std::string& path : arguments.words())
-    text += (text.empty() ? "" : "\n") +
-            bibtex_of_rows(read_runs(path), checksum_of(read_rows(path)));
+    text +=
+        (text.empty() ? "" : "\n") + bibtex_of_rows(read_runs(path), checksum_of(read_rows(path)));
   print(text);
   return kOk;
 }

@@ -178,8 +178,7 @@ RowsFile read_rows_file(const std::string& path) {
                path, other);
     if (file.run.noise_floor.empty()) file.run.noise_floor = runs[i].run.noise_floor;
     for (const Json& protocol : runs[i].protocols)
-      if (std::find(file.protocols.begin(), file.protocols.end(), protocol) ==
-          file.protocols.end())
+      if (std::find(file.protocols.begin(), file.protocols.end(), protocol) == file.protocols.end())
         file.protocols.push_back(protocol);
     const auto& more = runs[i].run.config.sweeps;
     auto& sweeps = file.run.config.sweeps;

@@ -68,8 +68,8 @@ void add_other_values(const Resolved& asked, const Resolved& plain,
   for (const auto& [name, values] : settled_values(asked)) {
     const auto found = usual.find(name);
     const bool is_part =
-        found != usual.end() && std::includes(found->second.begin(), found->second.end(),
-                                              values.begin(), values.end());
+        found != usual.end() &&
+        std::includes(found->second.begin(), found->second.end(), values.begin(), values.end());
     if (!is_part) add_once(name, names);
   }
 }

@@ -24,10 +24,10 @@ namespace attn {
 namespace {
 
 // Of sources that keep them to themselves; a test compares each with its source.
-constexpr int kBootstrapResamples = 10000;     // harness/measure/statistics.cc
-constexpr double kGradientBound = 1e-3;        // harness/verify/slopes.cc
-constexpr double kMovedGradientBound = 1e-2;   // harness/verify/differences.cc
-constexpr int kRepeatsOfStopped = 3;           // harness/run/sweeper_rounds.cc
+constexpr int kBootstrapResamples = 10000;    // harness/measure/statistics.cc
+constexpr double kGradientBound = 1e-3;       // harness/verify/slopes.cc
+constexpr double kMovedGradientBound = 1e-2;  // harness/verify/differences.cc
+constexpr int kRepeatsOfStopped = 3;          // harness/run/sweeper_rounds.cc
 
 // An axis that came later has no value where nobody gives it one: ids of cells stay, and so does
 // the protocol.
@@ -74,13 +74,14 @@ Json trainings() {
 }
 
 Json verification() {
-  return {{"of", "the output, the gradients or the tokens of the last timed pass, at its own shape"},
-          {"by", {"reference", "pieces", "identities"}},
-          {"reference_budget_s", VerifyOptions().budget_s},
-          {"output_bound", "what rounding is allowed at that shape, in the row as verified.bound"},
-          {"gradient_bound", kGradientBound},
-          {"gradient_bound_by_differences", kMovedGradientBound},
-          {"wrong_answer", "the row is failed and has no figure"}};
+  return {
+      {"of", "the output, the gradients or the tokens of the last timed pass, at its own shape"},
+      {"by", {"reference", "pieces", "identities"}},
+      {"reference_budget_s", VerifyOptions().budget_s},
+      {"output_bound", "what rounding is allowed at that shape, in the row as verified.bound"},
+      {"gradient_bound", kGradientBound},
+      {"gradient_bound_by_differences", kMovedGradientBound},
+      {"wrong_answer", "the row is failed and has no figure"}};
 }
 
 // Of what a profile names, all parameters: those of presets and defaults are not in its text. "*"

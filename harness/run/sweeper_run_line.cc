@@ -203,9 +203,8 @@ bool Sweeper::continue_run(const RunLine& run) {
   order_seed_ = result_.run.order_seed;
   set_pace_of(result_.run);
   if (!retried_.empty()) writer_.drop(retried_);
-  const std::string wanted =
-      beside(request_.sweep_file ? request_.sweep_file->text : "", request_.find,
-             protocol_of(request_));
+  const std::string wanted = beside(request_.sweep_file ? request_.sweep_file->text : "",
+                                    request_.find, protocol_of(request_));
   bool is_known = false;
   for (size_t i = 0; i < held_runs_.size(); i++)
     is_known |= held_beside_[i] == wanted && held_runs_[i].config.asks_the_same(run.config);

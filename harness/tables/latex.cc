@@ -44,7 +44,8 @@ std::string line_of_cells(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
     if (&cell != &cells[0]) line += " & ";
-    line += &cell == &cells[0] && cell.starts_with('[') ? "{}" + latex_text(cell) : latex_text(cell);
+    line +=
+        &cell == &cells[0] && cell.starts_with('[') ? "{}" + latex_text(cell) : latex_text(cell);
   }
   return "    " + line + " \\\\\n";
 }

@@ -36,7 +36,7 @@ std::vector<Json> held_definitions() {
 // Every value that differs, by its place.
 std::string differences(const Json& held, const Json& now) {
   std::string text;
-  for (const Json& change : nlohmann::json::diff(nlohmann::json(held), nlohmann::json(now)))
+  for (const auto& change : nlohmann::json::diff(nlohmann::json(held), nlohmann::json(now)))
     text += change.dump() + "\n";
   return text;
 }
@@ -75,8 +75,8 @@ TEST(Protocol, TellsTheConstantsOfTheSources) {
   const auto number = [&](const char* section, const char* name) {
     return fmt::format("{};", definition[section][name].get<double>());
   };
-  EXPECT_TRUE(holds("measure/statistics.cc",
-                    "int kResamples = " + number("speed", "bootstrap_resamples")));
+  EXPECT_TRUE(
+      holds("measure/statistics.cc", "int kResamples = " + number("speed", "bootstrap_resamples")));
   EXPECT_TRUE(holds("measure/statistics.cc", "double kTail = 0.025;"));
   EXPECT_TRUE(holds("verify/slopes.cc", "double kAllowed = 1e-3;"));
   EXPECT_EQ(definition["verification"]["gradient_bound"], 1e-3);
@@ -121,14 +121,20 @@ TEST_F(ProtocolOfRows, TheRunLineNamesItAndWhatDeparts) {
   sweep();
   Json wanted = {{"name", kProtocolName}, {"hash", protocol_hash()}, {"departs", Json::array()}};
   EXPECT_EQ(read_rows(request_.output)[0]["protocol"], wanted);
+  const auto with_the_run_line_alone = [&] {
+    const Json head = read_rows(request_.output)[0];
+    RowWriter(request_.output, true).append(head);
+  };
+  with_the_run_line_alone();
   sweep();
-  EXPECT_EQ(read_rows(request_.output).size(), 2u) << "the same question adds no line";
+  EXPECT_EQ(read_rows(request_.output).size(), 2u) << "the same question adds no run line";
+  with_the_run_line_alone();
   request_.max_memory_bytes = int64_t{1} << 30;
   sweep();
   const std::vector<Json> rows = read_rows(request_.output);
   ASSERT_EQ(rows.size(), 3u) << "the limit is another, and a further run line says so";
   wanted["departs"] = Json::array({"max_memory"});
-  EXPECT_EQ(rows[2]["protocol"], wanted);
+  EXPECT_EQ(rows[1]["protocol"], wanted);
 }
 
 }  // namespace
