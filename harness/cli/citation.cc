@@ -18,13 +18,15 @@ extern const std::vector<std::pair<const char*, const char*>> kCitationTexts;
 
 namespace {
 
+constexpr size_t kLongestFact = 4000;  // what is longer is not meant to be cited
+
 std::string unquoted(std::string text) {
   const bool is_quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
   return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
 std::string bib_text(const std::string& text) {
-  std::string plain = attn::one_line(text, 200);
+  std::string plain = attn::one_line(text, kLongestFact);
   std::erase_if(plain, [](char c) { return c == '{' || c == '}'; });
   return latex_text(plain);
 }
