@@ -47,6 +47,18 @@ class Protocol(InFolder):
         self.assertIn(f"\\par\\footnotesize protocol {words}\n".replace("max_memory", r"max\_memory"), latex)
         self.assertNotIn("protocol", shown("table", ROOT / "results" / "reference" / "quick.jsonl", "--format", "md"))
 
+    def test_a_comparison_cautions_of_two_protocols(self):
+        file, other = self.folder / "rows.jsonl", self.folder / "other.jsonl"
+        attnbench("run", *TINY, "-o", file)
+        lines = rows_of(file)
+        for change, cautioned in (({"departs": ["length"]}, False), ({"hash": "0" * 16}, True), (None, False)):
+            head = {**lines[0], "protocol": {**lines[0]["protocol"], **(change or {})}}
+            if change is None:
+                del head["protocol"]  # of an earlier version
+            other.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines[1:])))
+            done = attnbench("compare", file, other)
+            self.assertEqual((done.returncode, "caution: OLD is by protocol attnbench-1" in done.stderr), (0, cautioned), done.stderr)
+
     def test_every_table_of_markdown_and_latex_may_stand_alone(self):
         file = self.folder / "rows.jsonl"
         attnbench("run", *TINY, "-v", "full", "--causal", "false,true", "-o", file)
