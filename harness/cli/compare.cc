@@ -1,12 +1,17 @@
 // attnbench compare: what changed between two rows files, beyond chance.
 #include "harness/compare/compare.h"
 
+#include <fmt/ranges.h>
+
+#include <set>
+
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/compare/report.h"
 #include "harness/plan/amounts.h"
 #include "harness/plan/grammar.h"
+#include "harness/run/protocol.h"
 
 namespace attn::cli {
 namespace {
@@ -45,6 +50,24 @@ std::string report(const Comparison& comparison, const std::string& format, bool
   return rendered(format, comparison_tables(comparison), color);
 }
 
+// "attnbench-1 (0123456789abcdef)", of each protocol once; what a run departs in is no other one.
+std::string protocols_behind(const RowsFile& file) {
+  std::set<std::string> names;
+  for (Json protocol : file.protocols) {
+    protocol["departs"] = Json::array();
+    names.insert(protocol_words(protocol));
+  }
+  return fmt::to_string(fmt::join(names, ", "));
+}
+
+// Rows of earlier versions name none, which is no difference.
+void warn_of_other_protocol(const RowsFile& before, const RowsFile& after) {
+  const std::string old_names = protocols_behind(before), new_names = protocols_behind(after);
+  if (!old_names.empty() && !new_names.empty() && old_names != new_names)
+    warn(fmt::format("caution: OLD is by protocol {}, NEW by {}: a change may be of the rules\n",
+                     old_names, new_names));
+}
+
 int run_compare(const Arguments& arguments) {
   const std::vector<std::string>& files = arguments.words();
   ATTN_CHECK(files.size() == 2, "compare needs two rows files, not {}; usage: attnbench compare {}",
@@ -70,6 +93,7 @@ int run_compare(const Arguments& arguments) {
   const bool to_file = !output.empty() && output != kStdoutPath;
   deliver(report(comparison, format, !to_file && wants_color(color, Stream::out)), output, files);
   warn(summary_line(comparison) + "\n");
+  warn_of_other_protocol(before, after);
   if (comparison.pairs.empty()) return kNothingMatched;
   if (comparison.has_regression()) return kRegression;
   return arguments.has("strict") && comparison.count(Judgement::undecided) > 0 ? kUndecided : kOk;

@@ -29,9 +29,10 @@ namespace {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> list = {
-      list_verb(),    info_verb(),  check_verb(),  run_verb(),   sample_verb(), apply_verb(),
-      compare_verb(), table_verb(), fit_verb(),    noise_verb(), repro_verb(),  merge_verb(),
-      export_verb(),  plot_verb(),  report_verb(), new_verb(),   doctor_verb(), completion_verb()};
+      list_verb(),  info_verb(),    check_verb(),    run_verb(),  sample_verb(),
+      apply_verb(), compare_verb(), table_verb(),    fit_verb(),  noise_verb(),
+      repro_verb(), merge_verb(),   export_verb(),   plot_verb(), report_verb(),
+      new_verb(),   doctor_verb(),  protocol_verb(), cite_verb(), completion_verb()};
   return list;
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/cell/codec.h"
 #include "harness/cli/terminal.h"
+#include "harness/run/protocol.h"
 #include "harness/tables/closing.h"
 #include "tasks/data/files.h"
 
@@ -39,10 +40,25 @@ std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& f
   return tables;
 }
 
+void name_protocols(const std::vector<Json>& protocols, const std::string& format,
+                    std::vector<Table>& tables) {
+  std::string words;
+  for (const Json& protocol : protocols)
+    words += (words.empty() ? "protocol " : "; ") + protocol_words(protocol);
+  if (words.empty() || tables.empty()) return;
+  const bool is_alone = format == "md" || format == "latex";
+  for (size_t i = is_alone ? 0 : tables.size() - 1; i < tables.size(); i++)
+    tables[i].notes.push_back(words);
+}
+
 std::string rendered(const std::string& format, const std::vector<Row>& rows,
-                     const NoiseFloor& floors, bool with_ledger, bool color) {
-  if (format != "json" && format != "csv")
-    return rendered(format, every_table(rows, floors, with_ledger), color);
+                     const NoiseFloor& floors, bool with_ledger, bool color,
+                     const std::vector<Json>& protocols) {
+  if (format != "json" && format != "csv") {
+    std::vector<Table> tables = every_table(rows, floors, with_ledger);
+    name_protocols(protocols, format, tables);
+    return rendered(format, tables, color);
+  }
   std::vector<Json> lines;
   for (const Row& row : rows) lines.push_back(to_json(row));
   return rendered(format, lines);

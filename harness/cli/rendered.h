@@ -23,9 +23,15 @@ std::string rendered(const std::string& format, const std::vector<Json>& lines,
 std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& floors,
                                bool with_ledger);
 
+// Says which protocols the rows are by, as run lines hold them: below every table of md and latex,
+// which may stand alone in a paper, else below the last. Rows of earlier versions name none.
+void name_protocols(const std::vector<Json>& protocols, const std::string& format,
+                    std::vector<Table>& tables);
+
 // The rows themselves for json and csv, else every table of them.
 std::string rendered(const std::string& format, const std::vector<Row>& rows,
-                     const NoiseFloor& floors, bool with_ledger, bool color);
+                     const NoiseFloor& floors, bool with_ledger, bool color,
+                     const std::vector<Json>& protocols = {});
 
 // Prints `text`, or writes it into the file `path` where that is not "". Error where that is one of
 // the `inputs`.

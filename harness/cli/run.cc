@@ -22,6 +22,7 @@
 #include "harness/measure/workload.h"
 #include "harness/plan/halving.h"
 #include "harness/run/halving_run.h"
+#include "harness/run/protocol.h"
 #include "harness/run/run.h"
 #include "harness/store/user_cache.h"
 #include "harness/tables/shape_totals.h"
@@ -152,12 +153,18 @@ void say_rows(const Arguments& arguments, const SweepRequest& request, const Swe
               bool quiet) {
   if (!quiet && result.reused > 0)
     warn(fmt::format("{} of {} cells reused\n", result.reused, result.rows.size()));
-  if (!quiet) warn(fmt::format("rows: {}\n", request.output));
+  if (!quiet)
+    warn(fmt::format("rows: {}\nprotocol: {}\n", request.output,
+                     protocol_words(protocol_of(request))));
   if (!quiet) warn_of_unknown_noise(request, result);
   if (!quiet) warn_of_no_breakdown(request, result);
   if (result.signal)
     warn(fmt::format("interrupted; every finished cell is in the rows. To go on: {}\n",
                      resume_hint(arguments, request.output)));
+}
+
+std::vector<Json> protocols_of(const SweepRequest& request) {
+  return std::vector<Json>(1, protocol_of(request));
 }
 
 int run_find(const Arguments& arguments, SweepRequest request, const Shown& shown) {
@@ -183,8 +190,9 @@ int run_find(const Arguments& arguments, SweepRequest request, const Shown& show
     ProgressLine line = shown.line();
     search.take_step([&](const Progress& now) { line.show(now); });
   }
-  print(rendered(shown.format, crossing_lines(search.contests(), search.found()),
-                 crossing_tables(search.contests(), search.found()),
+  std::vector<Table> tables = crossing_tables(search.contests(), search.found());
+  name_protocols(protocols_of(request), shown.format, tables);
+  print(rendered(shown.format, crossing_lines(search.contests(), search.found()), tables,
                  wants_color(shown.color, Stream::out)));
   say_rows(arguments, request, search.result(), shown.quiet);
   return exit_code(search.result());
@@ -227,7 +235,7 @@ int run_run(const Arguments& given) {
   }
   const auto tables = [&](Stream stream) {
     return rendered(shown.format, result.rows, result.run.noise_floor, arguments.has("ledger"),
-                    wants_color(shown.color, stream));
+                    wants_color(shown.color, stream), protocols_of(request));
   };
   if (request.output == kStdoutPath) {  // the rows are the data; tables are for the person
     if (!shown.quiet) warn(tables(Stream::err));

@@ -20,7 +20,14 @@ struct RowsOfMachine {
   RunLine run;  // of its first file
   std::vector<Row> rows;
   std::map<std::string, std::string> places;  // cell -> the file that holds it
+  std::vector<Json> protocols;                // of its files, each once
 };
+
+void add_protocols(const std::vector<Json>& found, RowsOfMachine& to) {
+  for (const Json& protocol : found)
+    if (std::find(to.protocols.begin(), to.protocols.end(), protocol) == to.protocols.end())
+      to.protocols.push_back(protocol);
+}
 
 void add_rows(const RowsFile& file, RowsOfMachine& to) {
   for (const Row& row : file.rows) {
@@ -46,6 +53,7 @@ std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
       for (const SweepConfig& sweep : file.run.config.sweeps)
         same->run.config.sweeps.push_back(sweep);
     if (same->run.noise_floor.empty()) same->run.noise_floor = file.run.noise_floor;
+    add_protocols(file.protocols, *same);
     add_rows(file, *same);
   }
   return machines;
@@ -68,6 +76,7 @@ void join_scores(std::vector<RowsOfMachine>& machines) {
       continue;
     home->rows.insert(home->rows.end(), other.rows.begin(), other.rows.end());
     home->places.merge(other.places);
+    add_protocols(other.protocols, *home);
     other.rows.clear();
   }
   std::erase_if(machines, [](const RowsOfMachine& machine) { return machine.rows.empty(); });
@@ -100,7 +109,8 @@ std::string name_of_machine(size_t number, const RunLine& run) {
 
 // Adds a machine's tables; where there are `several` machines, their titles name it.
 void add_tables(std::vector<Table> found, size_t number, const RowsOfMachine& machine, bool several,
-                std::vector<Table>& to) {
+                const std::string& format, std::vector<Table>& to) {
+  name_protocols(machine.protocols, format, found);
   for (Table& table : found) {
     if (several) table.title += "; " + name_of_machine(number, machine.run);
     to.push_back(std::move(table));
@@ -116,7 +126,7 @@ std::string rendered_joined(const std::string& format, const std::vector<RowsOfM
   for (const RowsOfMachine& machine : machines) {
     const std::vector<JoinedRecord> records = joined_records(machine.rows);
     for (Json& line : joined_lines(records)) lines.push_back(std::move(line));
-    add_tables(joined_tables(records), ++number, machine, machines.size() > 1, tables);
+    add_tables(joined_tables(records), ++number, machine, machines.size() > 1, format, tables);
   }
   return tables.empty() ? "" : rendered(format, lines, tables, has_color);
 }
@@ -130,7 +140,7 @@ std::string rendered_crossings(const std::string& format,
     const std::vector<Contest> contests = contests_of(machine.rows, machine.run.config);
     const std::vector<Standing> found = standings(contests, machine.rows);
     for (Json& line : crossing_lines(contests, found)) lines.push_back(std::move(line));
-    for (Table& table : crossing_tables(contests, found)) tables.push_back(std::move(table));
+    add_tables(crossing_tables(contests, found), 1, machine, false, format, tables);
   }
   return rendered(format, lines, tables, has_color);
 }
@@ -202,7 +212,7 @@ int run_table(const Arguments& arguments) {
     all.insert(all.end(), machine.rows.begin(), machine.rows.end());
     if (format == "json" || format == "csv") continue;
     add_tables(tables_of_machine(machine, with_ledger, with_crossings), number, machine,
-               machines.size() > 1, tables);
+               machines.size() > 1, format, tables);
   }
   if (all.empty()) {
     warn("attnbench: nothing matched: the files hold no cell\n");

@@ -26,6 +26,8 @@ Verb noise_verb();
 Verb repro_verb();
 Verb new_verb();
 Verb doctor_verb();
+Verb protocol_verb();
+Verb cite_verb();
 Verb completion_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc

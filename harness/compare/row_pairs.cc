@@ -11,6 +11,7 @@
 
 #include "core/base/one_line.h"
 #include "harness/cell/codec.h"
+#include "harness/compare/earlier.h"
 #include "harness/compare/machines.h"
 #include "harness/plan/labels.h"
 
@@ -126,6 +127,15 @@ void sort_by_sweep(RowsFile& file) {
                    [&](const Row& a, const Row& b) { return place(a) < place(b); });
 }
 
+// What a run line says beside its RunLine.
+void add_head(const Json& line, RowsFile& run) {
+  if (const std::string find = line["config"].value("find", ""); !find.empty()) run.find = find;
+  if (const auto found = line.find("protocol");
+      found != line.end() &&
+      std::find(run.protocols.begin(), run.protocols.end(), *found) == run.protocols.end())
+    run.protocols.push_back(*found);
+}
+
 }  // namespace
 
 std::vector<RowsFile> read_runs(const std::string& path) {
@@ -136,12 +146,12 @@ std::vector<RowsFile> read_runs(const std::string& path) {
       number++;
       const auto [place, is_new] =
           places.try_emplace(line["run"].get_ref<const std::string&>(), runs.size());
-      if (is_new) runs.push_back({.path = path, .run = run_line_of(line)});
+      if (is_new) runs.push_back({.path = path, .run = earlier_run_line(line)});
       RowsFile& run = runs[place->second];
       if (is_cell(line))
         run.rows.push_back(row_of(line));
-      else if (const std::string find = line["config"].value("find", ""); !find.empty())
-        run.find = find;
+      else
+        add_head(line, run);
     } catch (const Error& error) {
       throw_error(fmt::format("{}:{}: not a line of this version of the program ({})", path, number,
                               one_line(error.what())));
@@ -167,6 +177,9 @@ RowsFile read_rows_file(const std::string& path) {
                "was made of",
                path, other);
     if (file.run.noise_floor.empty()) file.run.noise_floor = runs[i].run.noise_floor;
+    for (const Json& protocol : runs[i].protocols)
+      if (std::find(file.protocols.begin(), file.protocols.end(), protocol) == file.protocols.end())
+        file.protocols.push_back(protocol);
     const auto& more = runs[i].run.config.sweeps;
     auto& sweeps = file.run.config.sweeps;
     sweeps.insert(sweeps.end(), more.begin(), more.end());

@@ -16,6 +16,7 @@ struct RowsFile {
   std::vector<Row>
       rows;          // in the order of its sweeps, which is not that in which they were measured
   std::string find;  // what a run line says that its sweep searched for; "": nothing
+  std::vector<Json> protocols;  // of its run lines, each once; empty in rows of earlier versions
 };
 // Each run of a file; a merged file holds several. Error of one line where a line is no row of this
 // version, IoError where the file cannot be read.

@@ -14,6 +14,7 @@
 #include "harness/plan/python_variants.h"
 #include "harness/process/outcome.h"
 #include "harness/run/noise_floors.h"
+#include "harness/run/protocol.h"
 #include "harness/run/run_line.h"
 #include "harness/run/sweeper.h"
 #include "variants/catalog.h"
@@ -55,9 +56,9 @@ std::string difference(const Json& there, const Json& here, const std::string& n
   return fmt::format("{}: {} there, {} here", name, old_text, new_text);
 }
 
-// What a run line's `config` says beside what was resolved.
-std::string beside(const std::string& sweep_file, const std::string& find) {
-  return fmt::format("{}\n{}", find, sweep_file);
+// What a run line says beside what was resolved.
+std::string beside(const std::string& sweep_file, const std::string& find, const Json& protocol) {
+  return fmt::format("{}\n{}\n{}", protocol.dump(), find, sweep_file);
 }
 
 // The sources behind the rows that the file holds must be those of this program.
@@ -157,13 +158,16 @@ void Sweeper::hold_run(const Json& line) {
     const auto text = line["config"].find(name);
     return text != line["config"].end() && text->is_string() ? text->get<std::string>() : "";
   };
-  held_beside_.push_back(beside(text_of_member(kSweepFile), text_of_member(kFind)));
+  held_beside_.push_back(beside(text_of_member(kSweepFile), text_of_member(kFind),
+                                line.value(kProtocolField, Json())));
 }
 
 // The text of a sweep file stands in `config`, beside what was resolved from it, and so does what
-// is searched for.
+// is searched for. The protocol stands by itself: readers of rows look there for what the sweep
+// departs in.
 Json Sweeper::line_of(const RunLine& run) const {
   Json line = to_json(run);
+  line[kProtocolField] = protocol_of(request_);
   if (request_.sweep_file) line["config"][kSweepFile] = request_.sweep_file->text;
   if (!request_.find.empty()) line["config"][kFind] = request_.find;
   for (const PythonVariant& python : python_variants())
@@ -199,8 +203,8 @@ bool Sweeper::continue_run(const RunLine& run) {
   order_seed_ = result_.run.order_seed;
   set_pace_of(result_.run);
   if (!retried_.empty()) writer_.drop(retried_);
-  const std::string wanted =
-      beside(request_.sweep_file ? request_.sweep_file->text : "", request_.find);
+  const std::string wanted = beside(request_.sweep_file ? request_.sweep_file->text : "",
+                                    request_.find, protocol_of(request_));
   bool is_known = false;
   for (size_t i = 0; i < held_runs_.size(); i++)
     is_known |= held_beside_[i] == wanted && held_runs_[i].config.asks_the_same(run.config);

@@ -39,7 +39,20 @@ size_t bytes_of(char first) {  // of a character in UTF-8
   return byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-std::string escaped(const std::string& text) {
+// A bracket after the end of a line would be taken for the distance to the next.
+std::string line_of_cells(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    if (&cell != &cells[0]) line += " & ";
+    line +=
+        &cell == &cells[0] && cell.starts_with('[') ? "{}" + latex_text(cell) : latex_text(cell);
+  }
+  return "    " + line + " \\\\\n";
+}
+
+}  // namespace
+
+std::string latex_text(const std::string& text) {
   std::string result;
   for (size_t i = 0; i < text.size();) {
     const std::string_view character = std::string_view(text).substr(i, bytes_of(text[i]));
@@ -55,29 +68,17 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// A bracket after the end of a line would be taken for the distance to the next.
-std::string line_of_cells(const std::vector<std::string>& cells) {
-  std::string line;
-  for (const std::string& cell : cells) {
-    if (&cell != &cells[0]) line += " & ";
-    line += &cell == &cells[0] && cell.starts_with('[') ? "{}" + escaped(cell) : escaped(cell);
-  }
-  return "    " + line + " \\\\\n";
-}
-
-}  // namespace
-
 std::string render_latex(const Table& table) {
   std::string text =
       "% needs \\usepackage{booktabs}, \\usepackage[T1]{fontenc}\n\\begin{table}\n  \\centering\n"
       "  \\caption{" +
-      escaped(table.title) + "}\n  \\begin{tabular}{l" +
+      latex_text(table.title) + "}\n  \\begin{tabular}{l" +
       std::string(table.columns.empty() ? 0 : table.columns.size() - 1, 'r') +
       "}\n    \\toprule\n" + line_of_cells(table.columns) + "    \\midrule\n";
   for (const auto& row : table.rows) text += line_of_cells(row);
   text += "    \\bottomrule\n  \\end{tabular}\n";
   for (const std::string& note : notes_under(table))
-    text += "  \\par\\footnotesize " + escaped(note) + "\n";
+    text += "  \\par\\footnotesize " + latex_text(note) + "\n";
   return text + "\\end{table}\n\n";
 }
 

@@ -27,7 +27,8 @@ std::vector<Table> breakdown_tables(const std::vector<Row>& rows);
 std::vector<std::string> notes_under(const Table& table);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
-std::string render_latex(const Table& table);  // a floating table of booktabs
+std::string render_latex(const Table& table);     // a floating table of booktabs
+std::string latex_text(const std::string& text);  // nothing in it is a command
 // A line an object, nested names joined by dots.
 std::string render_csv(const std::vector<Json>& objects);
 

@@ -16,7 +16,7 @@ from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
 from attnbench.reports.peers import read_peers
 
-TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+TOP = ("README.md", "API.md", "ROADMAP.md", "SECURITY.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")
 FOLDERS = ("results/reference",)  # whole: the rows are what the site is about
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 FENCE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.M | re.S)
@@ -109,7 +109,7 @@ def _settings(root: Path, documents: list[Path]) -> str:
         {"Report": "report.html"},
         {"Using it": [names[n] for n in readers]},
         {"Results": [*(found[n] for n in results), {"Rows and pictures": f"results/reference/{INDEX}"}]},
-        {"Inside": [*(names[n] for n in rest), {"Decisions": decisions}, "CONTRIBUTING.md", "CHANGELOG.md"]},
+        {"Inside": [*(names[n] for n in rest), {"Decisions": decisions}, *TOP[1:]]},
     ]
     settings = {
         "site_name": "attnbench",

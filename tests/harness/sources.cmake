@@ -36,12 +36,14 @@ foreach(stem
     store/schema
     plan/captured_cells
     plan/cells
+    plan/departures
     plan/grammar
     plan/axes
     plan/variant_choices
     process/outcome
     run/halving_run
     run/pilot_runs
+    run/protocol
     process/process
     plan/profiles
     plan/shapes

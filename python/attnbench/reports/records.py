@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attnbench.plots.layout.caption import NOISE, machine_words, machines, provenance, tool_words
+from attnbench.plots.layout.caption import NOISE, machine_words, machines, protocol_words, provenance, tool_words
 from attnbench.plots.rows.read import Cell
 from attnbench.plots.rows.settings import contract, mode_of, scope_of, scope_text, shape_text
 
@@ -84,20 +84,23 @@ def sources(book: Book, others: Sequence[PeersFile] = ()) -> Json:
         if (several := machines(rows)) != "one machine":
             lead = f"Do not compare times across {several}. {lead}"
     told = [
-        [file.name, head["run"], *_environment(head.get("environment") or {}), _command(head)]
+        [file.name, head["run"], *_origin(head), _command(head)]
         for file, head in zip(rows.sources, rows.runs, strict=True)
     ]
     told += [
-        [other.path.name, head["run"], *_environment(head["environment"]), shlex.join(head["argv"])]
+        [other.path.name, head["run"], *_origin(head), shlex.join(head["argv"])]
         for other in others
         for head in other.runs
     ]
     return section("sources", "Provenance", lead, [], table("runs", "Runs", RUNS, told))
 
 
-def _environment(env: dict[str, Any]) -> tuple[str, str, str]:
+def _origin(head: dict[str, Any]) -> tuple[str, str, str]:
+    """Machine, program and compiler of a run."""
+    env = head.get("environment") or {}
     built = " ".join(str(env.get(k) or "") for k in ("compiler", "build_type")).strip()
-    return machine_words(env), tool_words(env), built
+    by = protocol_words(head)
+    return machine_words(env), tool_words(env) + (f", protocol {by}" if by else ""), built
 
 
 def _command(head: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ namespace attn {
 inline Json sample_run() {
   return Json::parse(
       R"({"schema": "attnbench/1", "kind": "run", "run": "r1", "argv": ["attnbench", "run"], "config": {},
+    "protocol": {"name": "attnbench-1", "hash": "0123456789abcdef", "departs": ["training.steps"]},
     "environment": {"version": "0.1.0", "commit": null, "dirty": false, "compiler": "GNU 12.2.0", "flags": "-O3",
       "build_type": "Release", "libraries": "Eigen 3.4.0", "instruction_set": "avx2", "cpu_model": "a", "caches": "L3 32 MiB",
       "cores": 2, "memory_bytes": 8000000000, "kernel": "Linux 6", "governor": null, "load_before": 0.5, "threads": 2,

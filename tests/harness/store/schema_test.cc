@@ -97,6 +97,12 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"run", "/kind", R"("row")", "kind: expected one of"},  //
         Breakage{"run", "/kind", "", "kind: missing"},
         Breakage{"run", "/argv/0", "1", "argv[0]: expected string"},
+        Breakage{"run", "/protocol/name", "", "protocol.name: missing"},
+        Breakage{"run", "/protocol/name", R"("a b")", "protocol.name: \"a b\" does not match"},
+        Breakage{"run", "/protocol/hash", R"("0123")", "protocol.hash: \"0123\" does not match"},
+        Breakage{"run", "/protocol/departs", R"("length")", "protocol.departs: expected array"},
+        Breakage{"run", "/protocol/departs/0", R"("\u001b[31m")", "protocol.departs[0]: "},
+        Breakage{"run", "/protocol", "1", "protocol: expected object"},
         Breakage{"run", "/environment/cores", "0", "environment.cores: 0 is below 1"},
         Breakage{"run", "/environment/dirty", R"("false")",
                  "environment.dirty: expected boolean or null"},

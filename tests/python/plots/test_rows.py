@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 from PIL import Image
 
-from attnbench.plots.layout.caption import NOISE, disturbed, provenance, repetitions
+from attnbench.plots.layout.caption import NOISE, caption, disturbed, provenance, repetitions
 from attnbench.plots.rows.checksum import FIELD, hash_of
 from attnbench.plots.rows.read import Rows, RowsError, read_rows, run_of
 from attnbench.plots.rows.style import Styles
@@ -280,6 +280,28 @@ class Machines(InFolder):
             head["environment"] |= {"memory_bytes": size, "caches": f"L2 {size}"}
         files = [fixture.write(self.folder / f"{n}.jsonl", fixture.memory_cells(), h) for n, h in enumerate(heads)]
         self.assertIn("Caution, two machines that differ in memory and caches: ", provenance(read_rows(files)))
+
+    def test_a_caption_names_the_protocol_and_what_departs_from_it(self) -> None:
+        plain = {"name": "attnbench-1", "hash": "0123456789abcdef", "departs": []}
+        head = fixture.header() | {"protocol": plain}
+        wider = head | {"protocol": plain | {"departs": ["length", "timeout"]}}  # a further run line of the same run
+        file = self.folder / "rows.jsonl"
+        for heads, told in (([head], ""), ([head, wider, head], "; attnbench-1 (0123456789abcdef), departs in length, timeout")):
+            file.write_text("".join(json.dumps(line) + "\n" for line in (*heads, fixture.memory_cells()[0])))
+            rows = read_rows([file], SCHEMA)
+            self.assertTrue(provenance(rows).endswith(f" Protocol attnbench-1 (0123456789abcdef){told}."), provenance(rows))
+        self.assertIn("departs in length, timeout", caption(rows, rows.cells))
+        self.assertNotIn("rotocol", provenance(read_rows([fixture.write(file, fixture.memory_cells())])))
+
+    def test_a_protocol_without_its_parts_is_refused(self) -> None:
+        whole = {"name": "attnbench-1", "hash": "0123456789abcdef", "departs": []}
+        for bad in ("attnbench-1", {**whole, "name": None}, {**whole, "departs": "length"}, {**whole, "departs": [1]}, {"name": "attnbench-1"}):
+            line = json.dumps(fixture.header() | {"protocol": bad})
+            for schema in (None, SCHEMA):
+                with self.assertRaisesRegex(RowsError, "protocol"):
+                    file = self.folder / "rows.jsonl"
+                    file.write_text(line + "\n")
+                    read_rows([file], schema)
 
     def test_what_disturbed_a_machine_is_told_in_words(self) -> None:
         cells = [*fixture.speed_cells(np.random.default_rng(1))[:3], fixture.memory_cells()[0]]  # memory is no time

@@ -72,6 +72,8 @@ def hostile(path: Path, *, names: bool = False) -> Path:
     run = fixture.header()
     run["argv"] = ["attnbench", "run", HOSTILE]
     run["environment"] = {**run["environment"], "cpu_model": HOSTILE, "compiler": HOSTILE}
+    if names:
+        run["protocol"] = {"name": HOSTILE, "hash": HOSTILE, "departs": [HOSTILE]}
     cells = [c for c in fixture.quick_cells() if c["axes"]["length"] <= 1024]
     name = HOSTILE if names else "linear"
     run["variants"] = [

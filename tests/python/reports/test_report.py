@@ -300,6 +300,7 @@ class Sections(InReport):
         one = self.rows(cells, "one.jsonl")
         other = {**fixture.header("20260102T000000Z")}
         other["environment"] = {**other["environment"], "cpu_model": "Another CPU"}
+        other["protocol"] = {"name": "attnbench-1", "hash": "0123456789abcdef", "departs": ["length"]}
         two = fixture.write(self.folder / "two.jsonl", [{**c, "run": other["run"]} for c in cells], other)
         code, _, err = report(one, two, "-o", self.folder / "both.html")
         self.assertEqual((code, err), (0, ""))
@@ -309,6 +310,8 @@ class Sections(InReport):
         self.assertEqual(told, {"one.jsonl", "two.jsonl"})
         sources = next(s for s in data["sections"] if s["id"] == "sources")
         self.assertIn("Do not compare times across two machines", sources["lead"])
+        self.assertIn("Protocol attnbench-1 (0123456789abcdef), departs in length.", sources["lead"])
+        self.assertIn(", protocol attnbench-1 (0123456789abcdef), departs in length", str(sources).partition("Runs")[2])
 
     def test_same_rows_same_file(self) -> None:
         rows = read_rows([self.rows(fixture.accuracy_cells())])

@@ -11,14 +11,25 @@ from ..rows.read import FAILURES, PYTHON_NOTE, Cell, Rows, is_python
 
 
 def provenance(rows: Rows) -> str:
-    """`Rows: a.jsonl. Machine: CPU, 2 cores, 2 threads. attnbench 0.1.0, commit abc1234.`"""
+    """`Rows: a.jsonl. Machine: CPU, 2 cores, 2 threads. attnbench 0.1.0, commit abc1234. Protocol
+    attnbench-1 (0123456789abcdef).` Rows of earlier versions name no protocol."""
     names = ", ".join(f.name for f in rows.files)
     told = unique(machine_words(r.get("environment") or {}) for r in rows.runs)
     tools = unique(tool_words(r.get("environment") or {}) for r in rows.runs)
     several = machines(rows)
     alike = f" that differ in {differences(rows)}" if len(told) == 1 else ""
     mixed = "Machine: " if several == "one machine" else f"Caution, {several}{alike}: "
-    return f"Rows: {names}. {mixed}{'; '.join(told)}. {'; '.join(tools)}."
+    by = "; ".join(unique(filter(None, map(protocol_words, rows.runs))))
+    return f"Rows: {names}. {mixed}{'; '.join(told)}. {'; '.join(tools)}.{f' Protocol {by}.' if by else ''}"
+
+
+def protocol_words(head: dict[str, Any]) -> str:
+    """Of the run lines of a run: `attnbench-1 (0123456789abcdef), departs in length, timeout`."""
+    told = []
+    for protocol in head.get("protocols") or []:
+        departs = ", ".join(protocol["departs"])
+        told.append(f"{protocol['name']} ({protocol['hash']}){f', departs in {departs}' if departs else ''}")
+    return "; ".join(told)
 
 
 MACHINE = {
@@ -206,6 +217,7 @@ LESS = (  # what an origin leaves out, in this order, until it fits, and what st
     (re.compile(r", \d+ cores?\b"), ""),
     (re.compile(r", commit \w+ with local changes"), " with local changes"),
     (re.compile(r", commit \w+"), ""),
+    (re.compile(r" \([0-9a-f]{16}\)"), ""),
 )
 
 

@@ -257,7 +257,10 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
             if fault := checksum_fault(row):
                 raise RowsError(f"{where}: {fault}")
             if kind == "run":
-                heads.setdefault(row["run"], row)  # a later one says what the file was widened by
+                head = heads.setdefault(row["run"], row)  # a later one says what the file was widened by
+                told = head.setdefault("protocols", [])  # of all of them
+                if row.get("protocol") and row["protocol"] not in told:
+                    told.append(row["protocol"])
             else:
                 cell = _cell(row)
                 held = own_trials if row.get("trial") else cells
@@ -275,6 +278,15 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
         return parse_object(line)
     except ValueError as error:
         raise RowsError(f"{where}: {error}") from None
+
+
+def _is_protocol(found: Any) -> bool:
+    """Whether a run line's `protocol` is one, or is absent as in rows of earlier versions."""
+    if found is None:
+        return True
+    texts = [found.get("name"), found.get("hash")] if isinstance(found, dict) else [None]
+    departs = found.get("departs") if isinstance(found, dict) else None
+    return isinstance(departs, list) and all(isinstance(t, str) for t in [*texts, *departs])
 
 
 def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) -> str:
@@ -297,6 +309,7 @@ def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) ->
     known = row["run"] in (first, *heads) or begins
     need(known, f"run is {row['run']!r}, not that of the first line, {first!r}")
     if kind == "run":
+        need(_is_protocol(row.get("protocol")), "'protocol' has no name, hash and departs")
         return kind
     need(isinstance(row.get("cell"), str), "'cell' is missing or no string")
     need(row.get("status") in STATUSES, f"status {row.get('status')!r} is unknown")
