@@ -332,6 +332,7 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
     if (!known) resolved.push_back(resolve_one({.measure = measure}, request));
   }
   refuse_idle_layers(request, resolved);
+  refuse_idle_cache(request, resolved);
   check_tune_by(request, resolved);
   return resolved;
 }

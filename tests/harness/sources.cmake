@@ -14,6 +14,7 @@ foreach(stem
     crossing/search
     crossing/search_simulation
     growth/growth
+    measure/cached_workload
     measure/calibrate
     measure/environment
     measure/equal
@@ -37,6 +38,7 @@ foreach(stem
     plan/cells
     plan/grammar
     plan/axes
+    plan/kv_dtype
     plan/variant_choices
     process/outcome
     run/halving_run

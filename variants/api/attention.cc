@@ -34,7 +34,7 @@ void check_lengths(const std::vector<int64_t>& lengths, int64_t batch, int64_t k
                kv_len);
 }
 
-std::string names_of(const std::vector<GateInput>& gates) {
+std::string gate_names(const std::vector<GateInput>& gates) {
   std::string names;
   for (const GateInput& gate : gates) names += (names.empty() ? "" : ", ") + gate.name;
   return gates.empty() ? "none" : names;
@@ -73,7 +73,7 @@ void Attention::check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64
 
 void Attention::check_gates(std::span<const Var> gates, int64_t batch, int64_t kv_len) const {
   ATTN_CHECK(gates.size() == gates_.size(), "the variant reads {} gates ({}); given are {}",
-             gates_.size(), names_of(gates_), gates.size());
+             gates_.size(), gate_names(gates_), gates.size());
   for (size_t i = 0; i < gates.size(); i++) {
     const Shape wanted{batch, config_.heads, kv_len, gates_[i].width};
     ATTN_CHECK(gates[i].defined() && gates[i].shape() == wanted, "gate {} is {}; expected {}",
