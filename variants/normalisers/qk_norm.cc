@@ -4,7 +4,6 @@
 // of Dehghani et al. 2023, arXiv:2302.05442, section 2. Time 4·n²·d FLOPs, memory 3·n·d.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "variants/api/variant_info.h"
 #include "variants/normalisers/normalisers.h"
@@ -52,15 +51,8 @@ class QkNorm final : public Attention {
     return cost;
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
-    return over_sizes(position, softmax_decoder(position, capacity));
-  }
-  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
-                                             CacheType cache) const override {
-    return over_sizes(position, typed_softmax_decoder(position, capacity, cache));
-  }
-  std::unique_ptr<Decoder> over_sizes(const Shape& position, std::unique_ptr<Decoder> inner) const {
     const double root = std::sqrt(static_cast<double>(position[3]));  // the inner decoder divides
-    return scaled_decoder(position, std::move(inner),
+    return scaled_decoder(position, softmax_decoder(position, capacity),
                           {.scale = row_scale(),
                            .query_gain = query_gain_.value(),
                            .key_gain = rms_ ? key_gain_.value() : Tensor(),
@@ -90,8 +82,7 @@ oracle::Array qk_norm_reference(const ReferenceInputs& x) {
         }
     return out;
   };
-  return oracle::softmax_attention(scaled(x.q, 0), x.cached_keys(scaled(x.k, 1)), x.cached_values(),
-                                   x.visible(), rms ? 0 : 1);
+  return oracle::softmax_attention(scaled(x.q, 0), scaled(x.k, 1), x.v, x.visible(), rms ? 0 : 1);
 }
 
 }  // namespace
@@ -110,7 +101,6 @@ VariantInfo qk_norm() {
                  .convex = true,
                  .permutable = true,
                  .decode = true,
-                 .typed_cache = true,
                  .rowwise = true},
       .params = {{"norm",
                   {"l2", "rms"},
