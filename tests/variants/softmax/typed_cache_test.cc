@@ -70,7 +70,7 @@ TEST_F(TypedCache, EveryTypeOnEveryInstructionSet) {
 TEST(TypedCaches, Borders) {
   for (const CacheType type : kMost)
     for (const int64_t window : {-1, 0, 5, 30, 31, 32, 40, 270})
-      for (const int64_t prefill : {0, 31, 250}) {
+      for (const int64_t prefill : {0, 31, 250, 280}) {
         SCOPED_TRACE(testing::Message() << name_of(type) << ", window " << window);
         const Shape position{1, 1, 2, 33};
         const int64_t length = prefill + (prefill == 0 ? 70 : 12);
