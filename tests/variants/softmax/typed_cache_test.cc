@@ -107,6 +107,7 @@ TEST(TypedCaches, AStepThatIsTakenBackLeavesNothing) {
 }
 
 TEST(TypedCaches, StateIsAsSmallAsItsNumbers) {
+  if (kIsDouble) GTEST_SKIP() << "the newest positions are held in double";
   const Shape position{1, 2, 4, 128};
   const auto bytes = [&](CacheType type, int64_t length) {
     return static_cast<double>(typed_softmax_decoder(position, length, type)->state_bytes());
