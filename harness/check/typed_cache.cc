@@ -1,7 +1,7 @@
 // Compares decode steps with a cache of fewer bits with the variant's reference over the keys and
 // values that such a cache gives back, rounded one by one in double; the state with what is
 // declared, and with the bytes of the numbers. Costs a row of the reference a step. What rounding
-// allows: variants/reference/cache_rounding.h.
+// allows: variants/api/cache_rounding.h.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/ops_heads.h"
 #include "harness/check/variant_checks.h"
-#include "variants/reference/cache_rounding.h"
+#include "variants/api/cache_rounding.h"
 
 namespace attn {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "harness/check/parts.h"
 #include "harness/check/subject.h"
+#include "variants/api/cache_rounding.h"
 #include "variants/api/carrying.h"
-#include "variants/reference/cache_rounding.h"
 
 namespace attn {
 namespace {

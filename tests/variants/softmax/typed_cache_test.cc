@@ -4,7 +4,7 @@
 
 #include "tests/core/simd/on_every_isa.h"
 #include "tests/variants/api/decoder_steps.h"
-#include "variants/reference/cache_rounding.h"
+#include "variants/api/cache_rounding.h"
 #include "variants/reference/cached.h"
 #include "variants/softmax/softmax_decoder.h"
 
