@@ -50,7 +50,10 @@ def mode_of(cell: Cell) -> str:
 
 
 def dtype_of(cell: Cell) -> str:
-    return str(cell.axes.get("dtype") or "float32")
+    """What numbers are stored in; figures of different ones are no rows of one comparison."""
+    stored = str(cell.axes.get("dtype") or "float32")
+    cached = cell.axes.get("kv_dtype")
+    return f"{stored}, cache {cached}" if cached else stored
 
 
 def decodes(cell: Cell) -> bool:
