@@ -1,7 +1,6 @@
 // Compares decode steps with a cache of fewer bits with the variant's reference over the keys and
 // values that such a cache gives back, rounded one by one in double; the state with what is
-// declared, and with the bytes of the numbers. Costs a row of the reference a step. What rounding
-// allows: variants/api/cache_rounding.h.
+// declared. Costs a row of the reference a step. What rounding allows: cache_rounding.h.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -105,7 +104,6 @@ void compare_answers(const CacheCase& c, Verdict& verdict) {
   compare_step(c, *decoder, mine, n - 1, "decoded in place of one that was taken back", verdict);
 }
 
-// At least the bytes of the numbers: half a byte, a byte or two each.
 void compare_state(const CacheCase& c, Verdict& verdict) {
   const double held = static_cast<double>(c.decoder()->state_bytes()),
                declared = c.attention.state_bytes(c.shape, c.kv_heads);
