@@ -2,7 +2,7 @@
 # simulations, and tests that score or count thousands of examples in code that other tests reach too. Preset dev-all runs them.
 set(apart
   conformance/broken_tasks conformance/broken_tasks_test conformance/broken_test conformance/broken_variants
-  conformance/planted_at_edges conformance/planted_gates conformance/planted_passes conformance/planted_softmax
+  conformance/planted_at_edges conformance/planted_caches_test conformance/planted_gates conformance/planted_passes conformance/planted_softmax
   conformance/planted_variants conformance/textbook_decoder
   harness/compare/simulations_test harness/crossing/search_simulation_test
   harness/train/steady_step_test) # watches the allocator that a sanitizer replaces

@@ -5,7 +5,7 @@ set(threaded
   core/ops/ops_feed_forward core/ops/ops_linear core/ops/ops_norm
   variants/api/attention variants/scores/scores variants/api/decoder
   variants/softmax/edge_attention variants/features/linear_attention variants/chunked/chunked_attention variants/lowrank/sequence_projection
-  variants/api/shared_decoder variants/softmax/softmax_attention
+  variants/api/shared_decoder variants/softmax/softmax_attention variants/softmax/typed_cache
   tasks/api/task tasks/shortcuts/ladder
   harness/train/batches harness/train/evaluate harness/measure/fidelity harness/train/steady_step harness/train/train harness/measure/workload
   conformance/conformance)

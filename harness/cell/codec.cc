@@ -99,6 +99,7 @@ void fields(Archive& archive, PublishedShape& shape) {
   archive("causal", shape.causal);
   archive.maybe("kv_heads", shape.kv_heads);
   archive.maybe("dtype", shape.dtype);
+  archive.maybe("kv_dtype", shape.kv_dtype);
 }
 
 template <class Archive>

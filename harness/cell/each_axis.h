@@ -13,6 +13,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("kv_heads", axes.kv_heads);
   visit("head_dim", axes.head_dim);
   visit("dtype", axes.dtype);
+  visit("kv_dtype", axes.kv_dtype);
   visit("mode", axes.mode);
   visit("scope", axes.scope);
   visit("layers", axes.layers);

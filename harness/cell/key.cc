@@ -117,6 +117,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.kv_heads = axes.kv_heads.value_or(0);
   spec.head_dim = axes.head_dim.value();
   spec.dtype = axes.dtype.value_or(Dtype::float32);
+  spec.cache = axes.kv_dtype.value_or(CacheType::float32);
   spec.mode = axes.mode.value_or(Mode::forward);
   spec.scope = axes.scope.value_or(ScopeKind::attention);
   spec.layers = axes.layers.value_or(kModelLayers);

@@ -37,6 +37,8 @@ struct Axes {
   std::optional<int64_t> kv_heads;  // set where they are fewer than heads
   std::optional<int64_t> head_dim;
   std::optional<Dtype> dtype;  // set where it is not float32
+  // Of decoding, set where it is not float32, which stands for what dtype says.
+  std::optional<CacheType> kv_dtype;
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
   // Of scope model, set where they are not kModelLayers, and of the stack of a reach cell.

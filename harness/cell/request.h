@@ -34,6 +34,7 @@ struct PublishedShape {
   bool causal = false;
   int64_t kv_heads = 0;             // above 0: its decoding with so many heads of keys and values
   std::optional<Dtype> dtype = {};  // set where it is not float32: what is computed in it
+  std::optional<CacheType> kv_dtype = {};  // set where it is not float32: its decoding with it
   auto operator<=>(const PublishedShape&) const = default;
 };
 

@@ -30,6 +30,7 @@ bool convex(const VariantInfo& info) { return info.traits.convex; }
 bool permutable(const VariantInfo& info) { return info.traits.permutable; }
 bool exact(const VariantInfo& info) { return info.traits.exact; }
 bool decodes(const VariantInfo& info) { return info.traits.decode; }
+bool caches(const VariantInfo& info) { return info.traits.typed_cache && info.reference; }
 bool rowwise(const VariantInfo& info) { return info.traits.rowwise; }
 bool edges(const VariantInfo& info) { return info.traits.edges; }
 bool carries(const VariantInfo& info) { return info.carries && info.reference; }
@@ -83,6 +84,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"flops", check_flops, always, true, as_built},
       {"memory", check_memory, always, true, as_built},
       {"decode", check_decode, decodes, true, double_in_full, true},
+      {"kv_dtype", check_typed_cache, caches, true, as_built, true},
       {"recording", check_recording, always, true, as_built, true},
       {"calls", check_calls, always, true, as_built},
       {"weights", check_weights, always, true, as_built},
@@ -159,6 +161,9 @@ std::vector<Result> check_variant_at(const VariantInfo& info,
   }
   const auto is_asked = [&](const VariantCheck& check) {
     if (!check.at_published || !check.applies(info)) return false;
+    const bool is_of_cache = check.run == check_typed_cache;
+    if (like.cache != CacheType::float32 || is_of_cache)
+      return like.cache != CacheType::float32 && is_of_cache;
     const bool is_of_bfloat16 = check.run == check_bfloat16;
     if (like.dtype == Dtype::bfloat16 || is_of_bfloat16)
       return like.dtype == Dtype::bfloat16 && is_of_bfloat16;

@@ -24,7 +24,8 @@ std::vector<attn_check::Result> check_variant(const VariantInfo& info,
 // `like` on so many threads: what `run` asks before it publishes figures of that shape. Outputs are
 // compared at a length past a tile with up to 4 heads, gradients at 17 positions with all heads. In
 // float alone. With kv_heads, the check of decoding alone: so many heads of keys and values stand
-// for the query heads. Of a shape in bfloat16, the check of bfloat16 alone.
+// for the query heads. Of a shape in bfloat16, the check of bfloat16 alone;
+// of one with a cache of fewer bits, the check of caches alone.
 std::vector<attn_check::Result> check_variant_at(const VariantInfo& info,
                                                  const std::map<std::string, ParamValue>& params,
                                                  const AttentionShape& like, int thread_count,

@@ -32,6 +32,8 @@ void check_reference(const Subject& subject, Verdict& verdict);
 void check_carried(const Subject& subject, Verdict& verdict);
 // bfloat16.cc
 void check_bfloat16(const Subject& subject, Verdict& verdict);
+// typed_cache.cc
+void check_typed_cache(const Subject& subject, Verdict& verdict);
 // limits.cc
 void check_exact(const Subject& subject, Verdict& verdict);
 void check_limit(const Subject& subject, Verdict& verdict);

@@ -169,7 +169,8 @@ std::vector<attn_check::Result> check_variant_of(const Request& request) {
     const AttentionShape at{.heads = shape.heads,
                             .head_dim = shape.head_dim,
                             .causal = shape.causal,
-                            .dtype = shape.dtype.value_or(Dtype::float32)};
+                            .dtype = shape.dtype.value_or(Dtype::float32),
+                            .cache = shape.kv_dtype.value_or(CacheType::float32)};
     const auto more =
         check_variant_at(info, params, at, static_cast<int>(shape.threads), shape.kv_heads);
     results.insert(results.end(), more.begin(), more.end());

@@ -32,6 +32,8 @@ constexpr NamedTrait kTraits[] = {
      "an output is a weighted mean of values: weights are at least 0 and sum to 1"},
     {"permutable", &Traits::permutable, "permuting the positions permutes the output"},
     {"decode", &Traits::decode, "answers one token after another from a state"},
+    {"typed_cache", &Traits::typed_cache,
+     "its decoder caches keys and values in the type that --kv-dtype names"},
     {"edges", &Traits::edges, "attends along the edges of a graph, where a task gives them"},
     {"rowwise", &Traits::rowwise, "answers a query by itself, whatever the other queries are"},
     {"bfloat16", &Traits::bfloat16,

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
+#include "harness/measure/decoded_rows.h"
 #include "harness/measure/fidelity_rows.h"
 #include "harness/measure/inputs.h"
 #include "harness/measure/ranks.h"
@@ -100,10 +101,14 @@ LayerSums compare_layer(const Workload& workload, const FidelityInputs& in) {
         compare_rows({widened(q), widened(k), widened(v), in.lengths}, out, {}, spec.causal);
     return sums;
   }
-  const Tensor out = attention.forward(Var(in.q), Var(in.k), Var(in.v), mask, gates).value();
-  const Tensor implied = computes_weights(spec)  // [batch, heads, length, length]
-                             ? implied_weights(attention, in.q, in.k, mask, gates)
-                             : Tensor();
+  const bool is_typed = spec.cache != CacheType::float32;  // then the answers of decoding
+  const Tensor out = is_typed
+                         ? decoded_rows(attention, spec.cache, in.q, in.k, in.v, gates)
+                         : attention.forward(Var(in.q), Var(in.k), Var(in.v), mask, gates).value();
+  Tensor implied;  // [batch, heads, length, length]
+  if (computes_weights(spec))
+    implied = is_typed ? decoded_weights(attention, spec.cache, in.q, in.k, gates)
+                       : implied_weights(attention, in.q, in.k, mask, gates);
   sums.own = compare_rows(in, out, implied, spec.causal);
   if (!implied.defined()) return sums;
   sums.is_distribution = spec.variant->convex(attention.config().params, spec.causal);
@@ -152,6 +157,8 @@ std::string to_string(InputKind kind) {
 }
 
 std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec) {
+  if (spec.cache != CacheType::float32 && spec.dtype != Dtype::float32)
+    return "fidelity with kv_dtype is of queries in float32";
   const VariantInfo::Reads read = spec.variant->read_by(spec.chosen());
   if (read.queries && read.keys) return std::nullopt;
   return fmt::format("ignores {}: it does not approximate attention of independent ones",

@@ -33,6 +33,7 @@ struct WorkloadSpec {
   // Shazeer 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
   int64_t kv_heads = 0;
   Dtype dtype = Dtype::float32;  // of q, k, v, the output and, where the variant can, the state
+  CacheType cache = CacheType::float32;  // of mode decode, and of fidelity
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
   int64_t layers = kModelLayers;  // at scope model

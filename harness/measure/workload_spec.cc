@@ -2,6 +2,8 @@
 // workload.h.
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "harness/measure/workload.h"
 #include "harness/model/residual_blocks.h"
 #include "variants/api/stack.h"
@@ -29,7 +31,8 @@ AttentionShape WorkloadSpec::shape() const {
           .kv_len = length,
           .head_dim = head_dim,
           .causal = causal,
-          .dtype = dtype};
+          .dtype = dtype,
+          .cache = cache};
 }
 
 Params WorkloadSpec::chosen() const { return {variant->name, variant->params, params}; }
@@ -64,6 +67,13 @@ std::optional<std::string> why_not(const WorkloadSpec& spec) {
   if (auto reason = why_contradictory(spec)) return reason;
   if (auto reason = why_no_repetition(*spec.variant, spec.layers)) return reason;
   if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
+  if (spec.cache != CacheType::float32) {
+    if (!spec.causal)
+      return "a cache of keys and values is of decoding, which is causal; add --causal true";
+    if (!spec.variant->traits.typed_cache)
+      return fmt::format("its decoder has no cache of {}", name_of(spec.cache));
+    if (auto reason = spec.variant->why_no_decoder(shape, params)) return reason;
+  }
   if (spec.mode != Mode::decode) {
     auto reason = spec.variant->why_not(shape, params);
     if (reason && spec.variant->lacks_causal(shape)) *reason += "; add --causal true";

@@ -159,7 +159,7 @@ const Mixer* WorkloadState::mixer() const {
 
 void WorkloadState::make_decoder() {
   const NoGrad no_grad;
-  decoder = attention->decoder(spec.batch, spec.length, spec.kv_heads, spec.dtype);
+  decoder = attention->decoder(spec.batch, spec.length, spec.kv_heads, spec.dtype, spec.cache);
   const int64_t many = prefill_positions(spec);
   for (int64_t at = 0; at < spec.length - 1; at += many) {
     const Prefill then = drawn_prefill(spec, *attention, at, std::min(many, spec.length - 1 - at));

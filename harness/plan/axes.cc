@@ -17,6 +17,16 @@ const std::vector<std::string>& measure_names() {
   return names;
 }
 
+namespace {
+
+std::vector<std::string> cache_names() {
+  std::vector<std::string> names;
+  for (const auto& each : names_of(CacheType())) names.emplace_back(each.name);
+  return names;
+}
+
+}  // namespace
+
 bool AxisInfo::applies_to(Measure measure) const {
   return std::find(measures.begin(), measures.end(), measure) != measures.end();
 }
@@ -47,6 +57,10 @@ const std::vector<AxisInfo>& all_axes() {
       {{"dtype",
         {"float32", "bfloat16"},
         "storage of queries, keys, values, output and decode state; sums are in float32"},
+       batched,
+       batched},
+      {{"kv_dtype", cache_names(),
+        "what decoding caches keys and values in, keys first (int8/int4); float32: as dtype says"},
        batched,
        batched},
       {{"mode",

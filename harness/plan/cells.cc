@@ -26,14 +26,17 @@
 namespace attn {
 namespace {
 
-// What says that no heads are shared, or that numbers are float32, is left out: such a cell is one
-// with the cell that says nothing.
+// What says that no heads are shared, or that numbers are float32, is left out, as is a type of
+// cache where nothing is decoded: such a cell is one with the cell that says nothing.
 Axes axes_of(const Choice& choice, Axes axes = {}) {
   for (const auto& [name, text] : choice)
     set_axis(axes, name, find_axis(name).spec.parse("axis", text));
   if (axes.mode == Mode::decode) axes.causal = true;
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
   if (axes.dtype == Dtype::float32) axes.dtype.reset();
+  const bool is_cached = !axes.mode || axes.mode == Mode::decode;  // fidelity has no mode
+  const bool is_as_dtype = axes.dtype && axes.kv_dtype == CacheType::bfloat16;
+  if (!is_cached || is_as_dtype || axes.kv_dtype == CacheType::float32) axes.kv_dtype.reset();
   if (axes.equal == Equal::width) axes.equal.reset();
   const bool is_plain = axes.scope != ScopeKind::model || axes.layers == kModelLayers;
   if (axes.scope && is_plain) axes.layers.reset();  // reach has no scope, and always layers

@@ -46,8 +46,8 @@ Cost Costs::of(const VariantInfo& info, const Params& params, const AttentionSha
                int64_t kv_heads) {
   if (info.is_stack()) return mean_of_layers(info, shape, kv_heads);
   const std::string text =
-      fmt::format("{} {} {} {} {}", shape.batch, shape.q_len, kv_heads, name_of(shape.dtype),
-                  text_of_build(info, params, shape, shape.kv_len));
+      fmt::format("{} {} {} {} {} {}", shape.batch, shape.q_len, kv_heads, name_of(shape.dtype),
+                  name_of(shape.cache), text_of_build(info, params, shape, shape.kv_len));
   const auto [found, is_new] = known_.try_emplace(text);
   if (is_new) found->second = new_cost(info, params, shape, kv_heads);
   return found->second;
@@ -107,8 +107,9 @@ Cost Costs::counted(const VariantInfo& info, const Params& params, const Attenti
   constexpr double kLengths[] = {64, 128, 256};
   const auto n = static_cast<double>(shape.kv_len);
   const auto count = [&](int64_t length) {
-    const std::string text = fmt::format("{} {} {}", kv_heads, name_of(shape.dtype),
-                                         text_of_build(info, params, shape, length));
+    const std::string text =
+        fmt::format("{} {} {} {}", kv_heads, name_of(shape.dtype), name_of(shape.cache),
+                    text_of_build(info, params, shape, length));
     if (const auto found = counted_.find(text); found != counted_.end()) return found->second;
     AttentionShape at = shape;
     at.batch = 1;

@@ -17,6 +17,7 @@ std::string hint_of_training(const std::string& axis, const std::string& text, b
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
   if (trains && (axis == "kv_heads" || axis == "layers" || axis == "dtype"))
     return fmt::format("; of training it is a setting: --train {}={}", axis, text);
+  if (trains && axis == "kv_dtype") return "; models are trained in float32";
   return "";
 }
 
@@ -73,6 +74,24 @@ void refuse_idle_layers(const SweepRequest& request, const std::vector<Resolved>
   }
   throw_error(fmt::format("axis layers={} applies to scope model alone, and the scope is {}",
                           asked->second, scopes));
+}
+
+void refuse_idle_cache(const SweepRequest& request, const std::vector<Resolved>& sweeps) {
+  const auto asked = request.axes.find("kv_dtype");
+  if (asked == request.axes.end()) return;
+  std::string modes;
+  for (const Resolved& sweep : sweeps) {
+    if (sweep.measure == Measure::fidelity) return;
+    for (const Setting& axis : sweep.axes) {
+      if (axis.name != "mode") continue;
+      if (std::count(axis.values.begin(), axis.values.end(), "decode") > 0) return;
+      modes = join(axis.values);
+    }
+  }
+  throw_error(
+      fmt::format("axis kv_dtype={} applies to mode decode and to fidelity, and the mode is "
+                  "{}",
+                  asked->second, modes));
 }
 
 }  // namespace attn

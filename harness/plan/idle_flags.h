@@ -15,5 +15,7 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
 // A number of layers is of a model, or of the stack of reach: Error where it is asked for and no
 // measure has either.
 void refuse_idle_layers(const SweepRequest& request, const std::vector<Resolved>& sweeps);
+// And a type of cache where nothing is decoded.
+void refuse_idle_cache(const SweepRequest& request, const std::vector<Resolved>& sweeps);
 
 }  // namespace attn

@@ -53,7 +53,8 @@ void add_varying(const NamedValues& values, const Varying& seen, bool with_lengt
   for (const auto& [name, value] : values) {
     if (!seen.varies(name) && !(with_length && name == "length")) continue;
     const auto* const word = std::get_if<std::string>(&value);
-    text += " " + (word ? *word : name + "=" + to_string(value));
+    const bool is_plain = word && name != "kv_dtype";  // which has the words of dtype
+    text += " " + (is_plain ? *word : name + "=" + to_string(value));
   }
 }
 

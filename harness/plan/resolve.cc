@@ -338,6 +338,7 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
     if (!known) add({.measure = measure});
   }
   refuse_idle_layers(request, resolved);
+  refuse_idle_cache(request, resolved);
   check_tune_by(request, resolved);
   return resolved;
 }

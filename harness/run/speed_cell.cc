@@ -149,8 +149,10 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
       .declares_cost = last_.cost != CostSource::measured,
       .state_bytes = last_.state_bytes,
       .breakdown = breakdown_of(marked_)};
-  // The peak, and the witness, are of products in float32.
-  const bool is_native = last_.dtype && last_.dtype->path == DtypePath::native;
+  // The peak, and the witness, are of products in float32; those with a cache of fewer bits may be
+  // of integers.
+  const bool is_native =
+      (last_.dtype && last_.dtype->path == DtypePath::native) || axes.kv_dtype.has_value();
   if (!witness_.empty() && !is_native)
     metrics.witness_fraction = metrics.flops_per_s / (threads * middle_of(witness_.flops_per_s));
   if (machine && !is_native) {
@@ -162,6 +164,8 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
           metrics.flops_per_s, *metrics.peak_fraction));
     if (last_.bytes) metrics.roofline_s = roofline_of(*machine, threads, last_.flops, *last_.bytes);
   }
+  if (machine && axes.kv_dtype && last_.bytes)  // by memory alone
+    metrics.roofline_s = roofline_of(*machine, threads, 0, *last_.bytes);
   return {.status = Status::ok,
           .reason = "",
           .metrics = metrics,

@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/simd/bfloat16_product.h"
 #include "core/simd/isa.h"
+#include "core/simd/quantised_product.h"
 #include "harness/cell/codec.h"
 #include "harness/plan/forecast.h"
 #include "harness/plan/python_variants.h"
@@ -31,6 +32,8 @@ Ledger ledger_of(const CellKey& key, const CellResult& result) {
     ledger.precision = name_of(result.dtype->name);
     ledger.kernel = bfloat16_isa();
   }
+  if (key.axes.kv_dtype)
+    ledger.kernel = keeps_recent(*key.axes.kv_dtype) ? quantised_isa() : bfloat16_isa();
   if (const auto* speed = std::get_if<SpeedMetrics>(&result.metrics)) ledger.flops = speed->flops;
   if (const auto* fidelity = std::get_if<FidelityMetrics>(&result.metrics))
     ledger.flops = fidelity->flops;

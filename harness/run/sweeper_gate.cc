@@ -44,9 +44,9 @@ PublishedShape shape_of_all_heads(const CellKey& key) {
           .causal = key.axes.causal.value_or(false)};
 }
 
-// The shape, again in bfloat16 where the cell is, and where query heads share keys, its decoding,
-// whose state the rows of causal cells tell. A forward pass repeats keys, and takes them as if each
-// head had its own.
+// The shape, again in bfloat16 or with the cache where the cell says so, and where query heads
+// share keys, its decoding, whose state the rows of causal cells tell. A forward pass repeats keys,
+// and takes them as if each head had its own.
 std::vector<PublishedShape> published_shapes(const CellKey& key) {
   std::vector<PublishedShape> shapes = {shape_of_all_heads(key)};
   if (key.axes.dtype) {
@@ -55,12 +55,19 @@ std::vector<PublishedShape> published_shapes(const CellKey& key) {
   }
   const int64_t kv_heads =
       key.training ? key.training->integer("kv_heads") : key.axes.kv_heads.value_or(0);
-  if (!shapes[0].causal || kv_heads == 0 || kv_heads == shapes[0].heads) return shapes;
-  shapes.push_back(shapes[0]);
-  shapes.back().kv_heads = kv_heads;
-  if (!key.axes.dtype) return shapes;
-  shapes.push_back(shapes.back());
-  shapes.back().dtype = key.axes.dtype;
+  if (shapes[0].causal && kv_heads != 0 && kv_heads != shapes[0].heads) {
+    shapes.push_back(shapes[0]);
+    shapes.back().kv_heads = kv_heads;
+    if (key.axes.dtype) {
+      shapes.push_back(shapes.back());
+      shapes.back().dtype = key.axes.dtype;
+    }
+  }
+  if (key.axes.kv_dtype) {
+    shapes.push_back(shapes.back());
+    shapes.back().dtype.reset();
+    shapes.back().kv_dtype = key.axes.kv_dtype;
+  }
   return shapes;
 }
 

@@ -62,7 +62,8 @@ Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::
   }
   Grid largest;
   const auto rank = [](const Grid& grid) {
-    const bool is_float32 = !grid.cells.empty() && !grid.cells.begin()->second->key.axes.dtype;
+    const Row* const first = grid.cells.empty() ? nullptr : grid.cells.begin()->second;
+    const bool is_float32 = first && !first->key.axes.dtype && !first->key.axes.kv_dtype;
     return std::pair(grid.cells.size(), is_float32);
   };
   for (const auto& [axes, members] : groups)

@@ -34,7 +34,8 @@ std::optional<ScoredShape> shape_of_training(const Row& row) {
 // nullopt: of a shape or number type that no training has.
 std::optional<ScoredShape> shape_of_pass(const Row& row, int64_t layers) {
   const Axes& axes = row.key.axes;
-  if (axes.equal || axes.dtype || row.key.task || !axes.length || !axes.heads || !axes.head_dim)
+  if (axes.equal || axes.dtype || axes.kv_dtype || row.key.task || !axes.length || !axes.heads ||
+      !axes.head_dim)
     return std::nullopt;
   const bool is_model = scope_of(row) == ScopeKind::model;
   return ScoredShape{.length = *axes.length,

@@ -104,7 +104,7 @@ std::string show_reach(const Row& row) {
 // The axes that tell rows of one table apart: of a sweep of several values, types and shared heads;
 // where one variant was measured alone, whatever varies but the mode, whose figures are others.
 std::set<std::string> axes_in_rows(const std::vector<const Row*>& rows) {
-  std::set<std::string> labels, axes = {"kv_heads", "dtype"};
+  std::set<std::string> labels, axes = {"kv_heads", "dtype", "kv_dtype"};
   for (const Row* row : rows) labels.insert(label_of(*row));
   if (labels.size() == 1)
     axes.insert({"batch", "heads", "head_dim", "threads", "causal", "scope", "layers"});

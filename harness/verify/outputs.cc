@@ -11,6 +11,7 @@
 
 #include "harness/check/parts.h"
 #include "harness/check/subject.h"
+#include "variants/api/cache_rounding.h"
 #include "variants/api/carrying.h"
 
 namespace attn {
@@ -191,8 +192,8 @@ SeenPass first_positions(const SeenPass& seen, int64_t length) {
   return piece;
 }
 
-Allowance allowance_of(const SeenPass& seen, Dtype dtype, int64_t length) {
-  Allowance allowed{.of_unit = tolerance(length)};
+Allowance allowance_of(const SeenPass& seen, Dtype dtype, int64_t length, CacheType cache) {
+  Allowance allowed{.of_unit = tolerance(length) + rounding_beside_cache(cache)};
   if (dtype == Dtype::float32) return allowed;
   allowed.of_itself = kOfItself * kBFloat16Rounding;
   if (!seen.widened) allowed.of_unit += kOfWeights * kBFloat16Rounding;
@@ -221,7 +222,7 @@ ComparedRows compare_handed(const SeenPass& seen, const ReferenceInputs& inputs)
 ComparedRows compare_outputs(const SeenPass& seen, const ReferenceInputs& inputs, Dtype dtype) {
   const oracle::Array wanted = seen.variant->reference(inputs);
   const int64_t first = inputs.q.len - seen.out.dim(2);
-  const Allowance allowed = allowance_of(seen, dtype, inputs.k.len);
+  const Allowance allowed = allowance_of(seen, dtype, inputs.k.len, inputs.cache);
   const Rows rows(seen.out, wanted, oracle::wanted_rows(inputs.rows, inputs.q.len), first, allowed);
   ComparedRows compared = begin(rows, allowed);
   std::vector<Off> off = rows_off(rows, wanted, compared);

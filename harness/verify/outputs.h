@@ -27,7 +27,8 @@ struct Allowance {
   double of_unit = 0;    // rounding of sums, and in bfloat16 of their weights
   double of_itself = 0;  // rounding of the output to bfloat16
 };
-Allowance allowance_of(const SeenPass& seen, Dtype dtype, int64_t length);
+Allowance allowance_of(const SeenPass& seen, Dtype dtype, int64_t length,
+                       CacheType cache = CacheType::float32);
 
 // `got` [batch, heads, len, dim] beside `wanted` at `rows`. `first` is the position of the first
 // row of `got` in `wanted`, `named_from` the position that a fault gives the first row of `wanted`.

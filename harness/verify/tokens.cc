@@ -10,17 +10,18 @@
 namespace attn {
 namespace {
 
-ComparedRows compare_token(const SeenPass& seen, Dtype dtype, bool by_reference) {
+ComparedRows compare_token(const SeenPass& seen, const WorkloadSpec& spec, bool by_reference) {
   const int64_t last = seen.k.dim(2) - 1;
   if (by_reference) {
     ReferenceInputs inputs = reference_inputs(seen, {last});
     inputs.config.max_len = std::max(inputs.config.max_len, last + 1);
-    return compare_outputs(seen, inputs, dtype);
+    inputs.cache = spec.cache;
+    return compare_outputs(seen, inputs, spec.dtype);
   }
   const Tensor forward =
       output_of(*seen.attention, {seen.q, seen.k, seen.v, seen.gates}, {true, {}});
   return compare_rows(seen.out, oracle_array(part(forward, 2, last, last + 1)), {0}, 0,
-                      allowance_of(seen, dtype, last + 1), "the causal forward pass", last);
+                      allowance_of(seen, spec.dtype, last + 1), "the causal forward pass", last);
 }
 
 void take_token(const ComparedRows& one, const char* which, ComparedRows& all) {
@@ -35,11 +36,11 @@ void take_token(const ComparedRows& one, const char* which, ComparedRows& all) {
 enum class Second { alone, after_first, neither };
 
 Second second_of(Workload& workload, bool by_reference, ComparedRows& compared) {
-  const Dtype dtype = workload.spec().dtype;
-  compared = compare_token(workload.seen(SeenToken::second), dtype, by_reference);
+  const WorkloadSpec& spec = workload.spec();
+  compared = compare_token(workload.seen(SeenToken::second), spec, by_reference);
   if (!compared.fault) return Second::alone;
   ComparedRows both =
-      compare_token(workload.seen(SeenToken::second_after_first), dtype, by_reference);
+      compare_token(workload.seen(SeenToken::second_after_first), spec, by_reference);
   if (both.fault) return Second::neither;
   compared = std::move(both);
   return Second::after_first;
@@ -66,13 +67,13 @@ bool same_answer(Workload& workload) {
 }  // namespace
 
 ComparedTokens compare_tokens(Workload& workload, bool all, bool by_reference) {
-  const Dtype dtype = workload.spec().dtype;
+  const WorkloadSpec& spec = workload.spec();
   ComparedTokens result;
   const SeenPass first = workload.seen(SeenToken::first);
   result.by = by_reference               ? VerifiedBy::reference
               : first.variant->reference ? VerifiedBy::pieces
                                          : VerifiedBy::identities;
-  take_token(compare_token(first, dtype, by_reference), "first", result.compared);
+  take_token(compare_token(first, spec, by_reference), "first", result.compared);
   if (!all) return result;
   ComparedRows second;
   const Second is = second_of(workload, by_reference, second);
@@ -83,7 +84,7 @@ ComparedTokens compare_tokens(Workload& workload, bool all, bool by_reference) {
   }
   take_token(second, "second", result.compared);
   if (is == Second::alone)
-    take_token(compare_token(workload.seen(SeenToken::last), dtype, by_reference), "last",
+    take_token(compare_token(workload.seen(SeenToken::last), spec, by_reference), "last",
                result.compared);
   return result;
 }

@@ -198,8 +198,10 @@ Verified verify(Workload& workload, const VerifyOptions& options) {
   Verified all;
   all.shape = {spec.batch, spec.heads, spec.length, spec.head_dim};
   if (spec.mode == Mode::decode) {
-    const bool by_reference = is_affordable(spec, workload.seen(SeenToken::first),
-                                            options.whole ? 3 : 1, options.budget_s);
+    // A cache of fewer bits answers something else than a forward pass.
+    const bool by_reference =
+        spec.cache != CacheType::float32 || is_affordable(spec, workload.seen(SeenToken::first),
+                                                          options.whole ? 3 : 1, options.budget_s);
     const ComparedTokens tokens = compare_tokens(workload, options.whole, by_reference);
     if (tokens.compared.fault) refuse(*tokens.compared.fault);
     take_outputs(tokens.compared.rows, tokens.compared.error, tokens.compared.bound, tokens.by,

@@ -15,6 +15,7 @@ foreach(stem
     crossing/search
     crossing/search_simulation
     growth/growth
+    measure/cached_workload
     measure/calibrate
     measure/environment
     measure/equal
@@ -39,6 +40,7 @@ foreach(stem
     plan/departures
     plan/grammar
     plan/axes
+    plan/kv_dtype
     plan/variant_choices
     process/outcome
     run/halving_run

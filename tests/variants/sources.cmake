@@ -28,6 +28,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/patterns/graph_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/performer_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/api/shared_decoder_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/softmax/typed_cache_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/chunked_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/delta_test.cc

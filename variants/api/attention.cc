@@ -34,7 +34,7 @@ void check_lengths(const std::vector<int64_t>& lengths, int64_t batch, int64_t k
                kv_len);
 }
 
-std::string names_of(const std::vector<GateInput>& gates) {
+std::string gate_names(const std::vector<GateInput>& gates) {
   std::string names;
   for (const GateInput& gate : gates) names += (names.empty() ? "" : ", ") + gate.name;
   return gates.empty() ? "none" : names;
@@ -73,7 +73,7 @@ void Attention::check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64
 
 void Attention::check_gates(std::span<const Var> gates, int64_t batch, int64_t kv_len) const {
   ATTN_CHECK(gates.size() == gates_.size(), "the variant reads {} gates ({}); given are {}",
-             gates_.size(), names_of(gates_), gates.size());
+             gates_.size(), gate_names(gates_), gates.size());
   for (size_t i = 0; i < gates.size(); i++) {
     const Shape wanted{batch, config_.heads, kv_len, gates_[i].width};
     ATTN_CHECK(gates[i].defined() && gates[i].shape() == wanted, "gate {} is {}; expected {}",
@@ -141,18 +141,23 @@ std::unique_ptr<Decoder> Attention::shared_decoder(const Shape& position, int64_
 }
 
 std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity, int64_t kv_heads,
-                                            Dtype dtype) const {
+                                            Dtype dtype, CacheType cache) const {
   ATTN_CHECK(traits_.decode, "the variant cannot decode");
   ATTN_CHECK(config_.causal, "decoding is causal, the variant was built not causal");
   ATTN_CHECK(batch >= 1 && capacity >= 1,
              "decoding needs batch and capacity of at least 1, got {} and {}", batch, capacity);
   const int64_t heads = config_.heads, kept = checked_kv_heads(kv_heads);
   const Shape position{batch, kept, heads / kept, config_.head_dim};
+  const bool is_typed = cache != CacheType::float32;
+  ATTN_CHECK(!is_typed || traits_.typed_cache, "its decoder has no cache of {}", name_of(cache));
+  const auto make = [&](const Shape& of) {
+    return is_typed ? do_cached_decoder(of, capacity, cache) : shared_decoder(of, capacity);
+  };
   std::unique_ptr<Decoder> made =
-      dtype == Dtype::bfloat16 ? do_bfloat16_decoder(position, capacity) : nullptr;
-  if (!made) made = shared_decoder(position, capacity);
+      dtype == Dtype::bfloat16 && !is_typed ? do_bfloat16_decoder(position, capacity) : nullptr;
+  if (!made) made = make(position);
   if (!made && kept < heads) {
-    made = do_decoder({batch, heads, 1, config_.head_dim}, capacity);
+    made = make({batch, heads, 1, config_.head_dim});
     if (made) made = repeating_decoder(position, std::move(made));
   }
   ATTN_CHECK(made, "the variant promises to decode and made no decoder");
@@ -164,7 +169,7 @@ double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) con
   const std::optional<Cost> declared = declared_cost(shape);
   if (!declared)
     return static_cast<double>(
-        decoder(shape.batch, shape.kv_len, kept, shape.dtype)->state_bytes());
+        decoder(shape.batch, shape.kv_len, kept, shape.dtype, shape.cache)->state_bytes());
   const bool shared = group > 1 && shared_decoder({1, kept, group, config_.head_dim}, 1);
   const double of_all = declared->sequence_state_bytes;
   return (declared->state_bytes - of_all) / static_cast<double>(shared ? group : 1) + of_all;
@@ -173,6 +178,10 @@ double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) con
 std::unique_ptr<Decoder> Attention::do_decoder(const Shape&, int64_t) const { return nullptr; }
 
 std::unique_ptr<Decoder> Attention::do_bfloat16_decoder(const Shape&, int64_t) const {
+  return nullptr;
+}
+
+std::unique_ptr<Decoder> Attention::do_cached_decoder(const Shape&, int64_t, CacheType) const {
   return nullptr;
 }
 

@@ -13,6 +13,7 @@
 #include "core/autograd/var.h"
 #include "core/base/params.h"
 #include "core/tensor/bfloat16_tensor.h"
+#include "variants/api/cache_type.h"
 #include "variants/api/cost.h"
 #include "variants/api/decoder.h"
 #include "variants/api/gates.h"
@@ -66,9 +67,11 @@ class Attention {
   Cost cost(const AttentionShape& shape) const;  // the same; Error where none is declared
   // A decoder for `batch` sequences of at most `capacity` positions. Needs trait `decode` and a
   // causal configuration. kv_heads divides heads; 0: every query head has its own keys. For
-  // bfloat16, its state holds bfloat16 where the variant can.
+  // bfloat16, its state holds bfloat16 where the variant can. Another cache than float32 needs
+  // trait `typed_cache`; steps are then in either dtype, and computed in float32.
   std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0,
-                                   Dtype dtype = Dtype::float32) const;
+                                   Dtype dtype = Dtype::float32,
+                                   CacheType cache = CacheType::float32) const;
   // Bytes that this decoder allocates for shape.batch sequences of shape.kv_len positions: by the
   // formula of cost(), or, without a declared cost, read off a decoder that is made for it.
   double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
@@ -109,6 +112,9 @@ class Attention {
   // As do_decoder, with a state of bfloat16; null: it has none.
   virtual std::unique_ptr<Decoder> do_bfloat16_decoder(const Shape& position,
                                                        int64_t capacity) const;
+  // As do_decoder, of variants with trait `typed_cache`, for another type than float32.
+  virtual std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                                     CacheType cache) const;
   Var checked_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
                       std::span<const Var> gates) const;
   int64_t checked_kv_heads(int64_t given) const;

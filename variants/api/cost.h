@@ -4,13 +4,15 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "variants/api/cache_type.h"
 
 namespace attn {
 
 struct AttentionShape {
   int64_t batch = 1, heads = 1, q_len = 1, kv_len = 1, head_dim = 1;
   bool causal = false;
-  Dtype dtype = Dtype::float32;  // of q, k, v and the output
+  Dtype dtype = Dtype::float32;          // of q, k, v and the output
+  CacheType cache = CacheType::float32;  // of the decoder's keys and values, see Attention::decoder
 };
 
 // The cost of one forward pass by formula, without gradients. A multiply-add counts as 2 FLOPs;

@@ -66,7 +66,8 @@ std::optional<double> held_state_bytes(const VariantInfo& info,
                                      .params = {}},
                                     given);
   return static_cast<double>(
-      attention->decoder(shape.batch, shape.kv_len, kv_heads, shape.dtype)->state_bytes());
+      attention->decoder(shape.batch, shape.kv_len, kv_heads, shape.dtype, shape.cache)
+          ->state_bytes());
 }
 
 }  // namespace attn

@@ -31,6 +31,12 @@ struct ReferenceInputs {
   // outputs of the others at 0.
   std::vector<int64_t> rows = {};
 
+  // In what the decoder caches that answers the last query. A reference of a variant with trait
+  // `typed_cache` reads its keys and values through the two functions: as they are cached.
+  CacheType cache = CacheType::float32;
+  oracle::Array cached_keys(const oracle::Array& keys) const;
+  oracle::Array cached_values() const;
+
   const Params& params() const { return config.params; }
   // Keys of batch entry b that are not padding.
   int64_t valid(int64_t b) const {

@@ -15,9 +15,10 @@ struct Traits {
   bool fixed_length = false;  // built for a longest length
   bool convex = false;  // each output is a convex combination of the visible values: weights are
                         // not negative and sum to one
-  bool permutable = false;  // permuting positions permutes the output
-  bool decode = false;      // answers one position after the other from a state
-  bool edges = false;       // honours Mask::edges
+  bool permutable = false;   // permuting positions permutes the output
+  bool decode = false;       // answers one position after the other from a state
+  bool typed_cache = false;  // and caches keys and values, in any CacheType
+  bool edges = false;        // honours Mask::edges
   // In cross-attention the output of a query depends on that query alone, not on its position or on
   // other queries. A decoder that generates one output at a time needs this.
   bool rowwise = false;

@@ -7,7 +7,7 @@
 namespace attn {
 namespace {
 
-std::span<const int32_t> keys_of(const Mask& mask, int64_t query) {
+std::span<const int32_t> visible_keys_of(const Mask& mask, int64_t query) {
   if (!mask.edges) return {};
   const auto at = mask.edges->first.begin() + query;
   return std::span(mask.edges->keys)
@@ -27,7 +27,7 @@ Tensor visible_pairs(const Mask& mask, const Shape& q, const Shape& k) {
     const int64_t end = mask.causal ? std::clamp<int64_t>(last + 1, 0, length) : length;
     real* const seen = pairs.data() + row * kv_len;
     if (!mask.edges) std::fill_n(seen, end, real(1));
-    for (const int32_t key : keys_of(mask, row / (heads * q_len) * q_len + row % q_len))
+    for (const int32_t key : visible_keys_of(mask, row / (heads * q_len) * q_len + row % q_len))
       if (key < end) seen[key] = 1;
   }
   return pairs;

@@ -37,6 +37,11 @@ class Fox final : public GatedAttention {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return position[2] > 1 ? nullptr : gated_softmax_decoder(position, capacity);
   }
+  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                             CacheType cache) const override {
+    if (position[2] > 1) return nullptr;
+    return typed_softmax_decoder(position, capacity, cache, {.gates = true});
+  }
 };
 
 std::vector<GateInput> fox_gates(const AttentionConfig&) {
@@ -54,10 +59,12 @@ oracle::Array fox_reference(const ReferenceInputs& x) {
   oracle::Visibility seen = x.visible();
   seen.causal = true;
   const double tau = 1 / std::sqrt(static_cast<double>(x.q.dim));
-  return oracle::average(x.q, x.v, seen, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return tau * oracle::dot(x.q.row(b, h, i), x.k.row(b, h, j)) + sums.at(b, h, i, 0) -
-           sums.at(b, h, j, 0);
-  });
+  const oracle::Array keys = x.cached_keys(x.k);
+  return oracle::average(x.q, x.cached_values(), seen,
+                         [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+                           return tau * oracle::dot(x.q.row(b, h, i), keys.row(b, h, j)) +
+                                  sums.at(b, h, i, 0) - sums.at(b, h, j, 0);
+                         });
 }
 
 }  // namespace
@@ -70,7 +77,8 @@ VariantInfo fox() {
       .paper = "Lin et al. 2025, arXiv:2503.02130, eqs. 4 and 5",
       .cost_formula =
           "2·n·(n+6)·d FLOPs and 2 operations a pair; memory n·d; in a layer 2·n·width·heads more",
-      .traits = {.causal = true, .convex = true, .decode = true, .gated = true},
+      .traits =
+          {.causal = true, .convex = true, .decode = true, .typed_cache = true, .gated = true},
       .params = {},
       .make = make_as<Fox>,
       .reference = fox_reference,

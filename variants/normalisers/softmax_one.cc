@@ -40,6 +40,10 @@ class SoftmaxOne final : public Attention {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return softmax_decoder(position, capacity, -1, sinks_.value());
   }
+  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                             CacheType cache) const override {
+    return typed_softmax_decoder(position, capacity, cache, {.sinks = sinks_.value()});
+  }
 
   Var sinks_;  // [heads]
 };
@@ -48,8 +52,9 @@ class SoftmaxOne final : public Attention {
 oracle::Array softmax_one_reference(const ReferenceInputs& x) {
   const double tau = 1 / std::sqrt(static_cast<double>(x.q.dim));
   oracle::Array sums(x.q.batch, x.q.heads, x.q.len, 1), ones(x.k.batch, x.k.heads, x.k.len, 1);
+  const oracle::Array keys = x.cached_keys(x.k);
   const auto product = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return tau * oracle::dot(x.q.row(b, h, i), x.k.row(b, h, j));
+    return tau * oracle::dot(x.q.row(b, h, i), keys.row(b, h, j));
   };
   // e^(z - m) beside e^(s - m), for the largest logit m of all.
   double most = 0;
@@ -61,7 +66,7 @@ oracle::Array softmax_one_reference(const ReferenceInputs& x) {
     return std::exp(product(b, h, i, j) - most);
   };
   sums = oracle::weighted_sum(x.q, ones, x.visible(), weight);
-  oracle::Array out = oracle::weighted_sum(x.q, x.v, x.visible(), weight);
+  oracle::Array out = oracle::weighted_sum(x.q, x.cached_values(), x.visible(), weight);
   for (int64_t b = 0; b < out.batch; ++b)
     for (int64_t h = 0; h < out.heads; ++h)
       for (int64_t i = 0; i < out.len; ++i) {
@@ -81,8 +86,12 @@ VariantInfo softmax_one() {
       .summary = "softmax with one more logit, 0 or learned, that carries no value (a sink)",
       .paper = "Miller 2023, \"Attention is off by one\"; learned: OpenAI 2025, gpt-oss",
       .cost_formula = "4·n²·d FLOPs, causal 2·n·(n+6)·d; memory 2·n·d",
-      .traits =
-          {.causal = true, .cross = true, .permutable = true, .decode = true, .rowwise = true},
+      .traits = {.causal = true,
+                 .cross = true,
+                 .permutable = true,
+                 .decode = true,
+                 .typed_cache = true,
+                 .rowwise = true},
       .params = {{"learned", false,
                   "a logit of each head is learned, from 0 on, as in gpt-oss; else it is 0"}},
       .make = make_as<SoftmaxOne>,

@@ -44,6 +44,10 @@ class Truncated final : public Attention, public DistanceBiased {
                                                int64_t capacity) const override {
     return bfloat16_softmax_decoder(position, capacity, window_);
   }
+  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                             CacheType cache) const override {
+    return typed_softmax_decoder(position, capacity, cache, {.window = window_});
+  }
 
   SoftmaxOptions options_of(const Mask& mask) const {
     return {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .window = window_};
@@ -68,6 +72,7 @@ VariantInfo truncated() {
                  .linear_time = true,
                  .convex = true,
                  .decode = true,
+                 .typed_cache = true,
                  .bfloat16 = true,
                  .distance_bias = true},
       .params = {{"window", 64,

@@ -1,6 +1,6 @@
-// How the softmax decoder keeps keys and values: in `real`, or in bfloat16. A cache scores queries
-// against a block of positions and adds the weighted values; the steps of softmax_decoder.cc are
-// the same for both. Private to the engine.
+// How the softmax decoder keeps keys and values: in `real`, or in bfloat16; typed_cache.h has the
+// other types. A cache scores queries against a block of positions and adds the weighted values;
+// the steps of softmax_decoder.cc are the same for all. Private to the engine.
 #pragma once
 
 #include <algorithm>
@@ -30,6 +30,45 @@ void visit_panels(int64_t slots, int64_t slot, int64_t count, const Visit& visit
   if (count > wide) visit(slot + wide, count - wide, false);
 }
 
+inline void scale_queries(const real* q, int64_t group, int64_t dim, real* to) {
+  const real scale = decode_factor(dim);
+  for (int64_t i = 0; i < group * dim; ++i) to[i] = scale * q[i];
+}
+
+// Logits [group, kDecodeBlock] of `count` positions from `slot` on, which begins a panel.
+inline void score_panels(const PanelCache& cache, int64_t slots, int64_t dim, int64_t head,
+                         int64_t slot, int64_t count, int64_t group, const real* queries,
+                         real* logits) {
+  visit_panels(slots, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
+    const real* const panel = cache.panel(head, at);
+    product(group, some, dim, {queries, dim},
+            is_whole ? packed(panel, dim) : Right{panel, cache.panel_width(at)},
+            logits + (at - slot), kDecodeBlock);
+  });
+}
+
+// The same in bfloat16.
+inline void score_pairs(const PairedCache& cache, int64_t slots, int64_t dim, int64_t head,
+                        int64_t slot, int64_t count, int64_t group, const real* queries,
+                        real* logits) {
+  const int64_t pairs = pairs_of(dim);
+  const PairedLeft left{reinterpret_cast<const BFloat16Pair*>(queries), pairs};
+  visit_panels(slots, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
+    const PairedRight right{cache.panel(head, at), is_whole ? kPanel : cache.panel_width(at),
+                            pairs * kPanel};
+    paired_product(group, some, pairs, left, right, decode_factor(dim), logits + (at - slot),
+                   kDecodeBlock);
+  });
+}
+
+// Adds values with weights, which are rounded to bfloat16 in their place.
+inline void add_pairs(const PairedCache& cache, int64_t dim, int64_t head, int64_t slot,
+                      int64_t count, real* weights, const GroupSums& into) {
+  const PairedLeft left = round_to_pairs(into.rows, 2 * pairs_of(count), weights, kDecodeBlock);
+  add_paired_product(into.rows, dim, pairs_of(count), left, {cache.values(head, slot), dim},
+                     into.sum, dim, into.rescale);
+}
+
 // Queries are scaled, and the output is a row of `real`.
 class RealCache {
  public:
@@ -40,26 +79,22 @@ class RealCache {
 
   int64_t query_reals(int64_t group) const { return padded_reals(group * dim_); }
   void take_queries(const real* q, int64_t group, real* to) const {
-    const real scale = decode_factor(dim_);
-    for (int64_t i = 0; i < group * dim_; ++i) to[i] = scale * q[i];
+    scale_queries(q, group, dim_, to);
   }
-  void put(int64_t head, int64_t slot, const real* k, const real* v) const {
-    cache_.put(head, slot, k, v);
+  void put(int64_t head, int64_t position, const real* k, const real* v) const {
+    cache_.put(head, position % slots_, k, v);
   }
-  // Logits [group, kDecodeBlock] of `count` positions from `slot` on, which begins a panel.
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const {
-    visit_panels(slots_, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
-      const real* const panel = cache_.panel(head, at);
-      product(group, some, dim_, {queries, dim_},
-              is_whole ? packed(panel, dim_) : Right{panel, cache_.panel_width(at)},
-              logits + (at - slot), kDecodeBlock);
-    });
+    score_panels(cache_, slots_, dim_, head, slot, count, group, queries, logits);
   }
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const {
     add_keys(count, logits, kDecodeBlock, cache_.values(head, slot), dim_, into);
   }
-  int64_t bytes() const { return cache_.bytes(); }
+  void answers(int64_t) {}  // every position is read the same way
+  int64_t read_bytes(int64_t, int64_t, int64_t count) const { return count * written_bytes(); }
+  int64_t written_bytes() const { return 2 * dim_ * int64_t{sizeof(Element)}; }
+  int64_t bytes(int64_t) const { return cache_.bytes(); }
 
  private:
   int64_t slots_, dim_;
@@ -79,26 +114,21 @@ class BFloat16Cache {
   void take_queries(const BFloat16* q, int64_t group, real* to) const {
     pack_pairs(q, group, dim_, reinterpret_cast<BFloat16Pair*>(to));
   }
-  void put(int64_t head, int64_t slot, const BFloat16* k, const BFloat16* v) const {
-    cache_.put(head, slot, k, v);
+  void put(int64_t head, int64_t position, const BFloat16* k, const BFloat16* v) const {
+    cache_.put(head, position % slots_, k, v);
   }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const {
-    const PairedLeft left{reinterpret_cast<const BFloat16Pair*>(queries), pairs_};
-    visit_panels(slots_, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
-      const PairedRight right{cache_.panel(head, at), is_whole ? kPanel : cache_.panel_width(at),
-                              pairs_ * kPanel};
-      paired_product(group, some, pairs_, left, right, decode_factor(dim_), logits + (at - slot),
-                     kDecodeBlock);
-    });
+    score_pairs(cache_, slots_, dim_, head, slot, count, group, queries, logits);
   }
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const {
     weigh_keys(count, logits, kDecodeBlock, into);
-    const PairedLeft weights = round_to_pairs(into.rows, 2 * pairs_of(count), logits, kDecodeBlock);
-    add_paired_product(into.rows, dim_, pairs_of(count), weights, {cache_.values(head, slot), dim_},
-                       into.sum, dim_, into.rescale);
+    add_pairs(cache_, dim_, head, slot, count, logits, into);
   }
-  int64_t bytes() const { return cache_.bytes(); }
+  void answers(int64_t) {}
+  int64_t read_bytes(int64_t, int64_t, int64_t count) const { return count * written_bytes(); }
+  int64_t written_bytes() const { return 2 * dim_ * int64_t{sizeof(Element)}; }
+  int64_t bytes(int64_t) const { return cache_.bytes(); }
 
  private:
   int64_t slots_, dim_, pairs_;

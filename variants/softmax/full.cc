@@ -45,6 +45,10 @@ class Full final : public Attention, public DistanceBiased {
                                                int64_t capacity) const override {
     return bfloat16_softmax_decoder(position, capacity);
   }
+  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                             CacheType cache) const override {
+    return typed_softmax_decoder(position, capacity, cache);
+  }
 
   static SoftmaxOptions options_of(const Mask& mask) {
     return {.causal = mask.causal, .kv_lengths = mask.kv_lengths};
@@ -69,6 +73,7 @@ VariantInfo full() {
                  .convex = true,
                  .permutable = true,
                  .decode = true,
+                 .typed_cache = true,
                  .edges = true,
                  .rowwise = true,
                  .bfloat16 = true,
@@ -79,7 +84,8 @@ VariantInfo full() {
       .make = make_as<Full>,
       .reference =
           [](const ReferenceInputs& x) {
-            return oracle::softmax_attention(x.q, x.k, x.v, x.visible());
+            return oracle::softmax_attention(x.q, x.cached_keys(x.k), x.cached_values(),
+                                             x.visible());
           },
       .no_decoder = [](const Params& params) -> std::optional<std::string> {
         if (params.text("kernel") == "tiled") return std::nullopt;

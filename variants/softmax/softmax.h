@@ -20,7 +20,7 @@
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
 // Internal: backward_layout.h, forward_layout.h, forward_storage.h, decode_bias.h, decode_cache.h,
-// logit_bias.h, paired_cache.h.
+// logit_bias.h, paired_cache.h, cache_parts.h, typed_cache.h.
 #pragma once
 
 #include "variants/softmax/band.h"

@@ -5,6 +5,7 @@
 #include "core/base/workers.h"
 #include "variants/softmax/forward_layout.h"
 #include "variants/softmax/softmax_backward.h"
+#include "variants/softmax/softmax_decoder.h"
 
 namespace attn {
 
@@ -51,11 +52,15 @@ Cost softmax_cost(const AttentionShape& shape, const SoftmaxOptions& options) {
   const double rows = width * static_cast<double>(shape.q_len),
                keys = width * static_cast<double>(shape.kv_len);
   const int64_t kept = p.left < 0 ? shape.kv_len : std::min(p.left + 1 + p.global, shape.kv_len);
+  const double state = shape.cache == CacheType::float32
+                           ? size * 2 * width * static_cast<double>(kept)
+                           : static_cast<double>(typed_cache_bytes(
+                                 shape.cache, shape.batch * shape.heads, kept, shape.head_dim));
   return {.flops = work.flops,
           .backward_flops = work.backward_flops,
           .bytes = size * 2 * (rows + keys),
           .peak_bytes = size * rows + work.workspace_bytes,
-          .state_bytes = size * 2 * width * static_cast<double>(kept)};
+          .state_bytes = state};
 }
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/base/counters.h"
@@ -18,6 +19,7 @@
 #include "core/simd/rows.h"
 #include "variants/softmax/decode_bias.h"
 #include "variants/softmax/decode_cache.h"
+#include "variants/softmax/typed_cache.h"
 
 namespace attn {
 namespace {
@@ -28,6 +30,7 @@ template <class Cache>
 class SoftmaxDecoder : public Decoder {
  public:
   using Element = typename Cache::Element;
+  using Kept = Cache;
 
   // What is added to the logits or to their sum.
   struct Extras {
@@ -36,11 +39,12 @@ class SoftmaxDecoder : public Decoder {
     Tensor distances = {};
   };
 
-  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots, const Extras& extras = {})
+  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots, Cache cache,
+                 const Extras& extras = {})
       : Decoder(position, capacity,
                 extras.gates ? std::vector<int64_t>{1} : std::vector<int64_t>{}),
         slots_(slots),
-        cache_(heads(), slots, head_dim()),
+        cache_(std::move(cache)),
         sinks_(extras.sinks),
         bias_(heads(), slots, extras.gates, extras.distances) {}
 
@@ -49,15 +53,15 @@ class SoftmaxDecoder : public Decoder {
   void answer(const Element* q, const Element* k, const Element* v, Element* out);
 
  private:
-  int64_t do_state_bytes() const override { return cache_.bytes() + bias_.bytes(); }
+  int64_t do_state_bytes() const override { return cache_.bytes(heads()) + bias_.bytes(); }
   double do_step_flops() const override {
     return 4 * static_cast<double>(heads() * group() * head_dim() * std::min(length() + 1, slots_));
   }
   double do_step_bytes() const override {  // the cache read, one position of it written
-    const int64_t positions = std::min(length() + 1, slots_) + 1;
-    return 2 * static_cast<double>(sizeof(Element)) *
-               static_cast<double>(heads() * head_dim() * positions) +
-           static_cast<double>(bias_.gate_bytes() * heads() * positions) +
+    const int64_t positions = std::min(length() + 1, slots_);
+    return static_cast<double>(heads()) *
+               static_cast<double>(cache_.read_bytes(length(), 0, positions) +
+                                   cache_.written_bytes() + bias_.gate_bytes() * (positions + 1)) +
            (sinks_.defined() ? sizeof(real) * static_cast<double>(heads() * group()) : 0);
   }
 
@@ -89,7 +93,7 @@ void SoftmaxDecoder<Cache>::put_all(int64_t len, const Element* k, const Element
       for (int64_t i = 0; i < len; ++i) {
         if (bias_.is_gated()) bias_.put(head, length() + i, gates()[0][head * len + i]);
         if (i < unseen) continue;
-        cache_.put(head, (length() + i) % slots_, k + (head * len + i) * head_dim(),
+        cache_.put(head, length() + i, k + (head * len + i) * head_dim(),
                    v + (head * len + i) * head_dim());
       }
   });
@@ -114,7 +118,7 @@ void SoftmaxDecoder<Cache>::attend(int64_t head, int64_t begin, int64_t end, con
     if (bias_.is_gated()) done.moved<double>(count);
     cache_.add(head, slot, count, part.logits, part.found);
     done.multiply_adds(2 * group() * count * head_dim());
-    done.moved<Element>(2 * count * head_dim());
+    done.moved<char>(cache_.read_bytes(length(), slot, count));
   }
 }
 
@@ -147,6 +151,7 @@ void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Ele
     for (int64_t head = 0; head < heads(); ++head) bias_.put(head, length(), gates()[0][head]);
     count_bytes(static_cast<double>(heads()) * sizeof(double));
   }
+  cache_.answers(length());
   parts_.assign(static_cast<size_t>(heads() * per_head), {});
   const Block work(parts_.size() * static_cast<size_t>(part_reals()) * sizeof(real),
                    Purpose::workspace);
@@ -159,8 +164,8 @@ void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Ele
       const int64_t from = blocks * index / per_head * kDecodeBlock;
       const int64_t to = std::min(count, blocks * (index + 1) / per_head * kDecodeBlock);
       if (from <= slot && slot < to) {
-        cache_.put(head, slot, k + head * dim, v + head * dim);
-        done.moved<Element>(2 * dim);
+        cache_.put(head, length(), k + head * dim, v + head * dim);
+        done.moved<char>(cache_.written_bytes());
       }
       attend(head, from, to, part, done);
     }
@@ -171,18 +176,21 @@ void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Ele
            out + head * group() * dim);
 }
 
-class RealDecoder final : public SoftmaxDecoder<RealCache> {
+template <class Cache>
+class RealSteps final : public SoftmaxDecoder<Cache> {
  public:
-  using SoftmaxDecoder::SoftmaxDecoder;
+  using SoftmaxDecoder<Cache>::SoftmaxDecoder;
 
  private:
   void do_extend(const Tensor& k, const Tensor& v) override {
-    put_all(k.dim(2), k.data(), v.data());
+    this->put_all(k.dim(2), k.data(), v.data());
   }
   void do_step(const real* q, const real* k, const real* v, real* out) override {
-    answer(q, k, v, out);
+    this->answer(q, k, v, out);
   }
 };
+using RealDecoder = RealSteps<RealCache>;
+using TypedDecoder = RealSteps<TypedCache>;
 
 class BFloat16Decoder final : public SoftmaxDecoder<BFloat16Cache> {
  public:
@@ -209,12 +217,18 @@ int64_t slots_of(int64_t capacity, int64_t window) {
   return window < 0 ? capacity : std::min(window + 1, capacity);
 }
 
+template <class Made, class... Type>
+std::unique_ptr<Decoder> made(const Shape& position, int64_t capacity, int64_t slots,
+                              const typename Made::Extras& extras, Type... type) {
+  typename Made::Kept cache(position[0] * position[1], slots, position[3], type...);
+  return std::make_unique<Made>(position, capacity, slots, std::move(cache), extras);
+}
+
 }  // namespace
 
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity, int64_t window,
                                          const Tensor& sinks) {
-  return std::make_unique<RealDecoder>(position, capacity, slots_of(capacity, window),
-                                       RealDecoder::Extras{.sinks = sinks});
+  return made<RealDecoder>(position, capacity, slots_of(capacity, window), {.sinks = sinks});
 }
 
 std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t capacity,
@@ -222,18 +236,27 @@ std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t
   const int64_t slots = slots_of(capacity, window);
   ATTN_CHECK(distances.dim(1) >= slots, "a table of {} distances for {} positions",
              distances.dim(1), slots);
-  return std::make_unique<RealDecoder>(position, capacity, slots,
-                                       RealDecoder::Extras{.distances = distances});
+  return made<RealDecoder>(position, capacity, slots, {.distances = distances});
 }
 
 std::unique_ptr<Decoder> gated_softmax_decoder(const Shape& position, int64_t capacity) {
-  return std::make_unique<RealDecoder>(position, capacity, capacity,
-                                       RealDecoder::Extras{.gates = true});
+  return made<RealDecoder>(position, capacity, capacity, {.gates = true});
 }
 
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,
                                                   int64_t window) {
-  return std::make_unique<BFloat16Decoder>(position, capacity, slots_of(capacity, window));
+  return made<BFloat16Decoder>(position, capacity, slots_of(capacity, window), {});
+}
+
+std::unique_ptr<Decoder> typed_softmax_decoder(const Shape& position, int64_t capacity,
+                                               CacheType cache,
+                                               const TypedDecoderOptions& options) {
+  return made<TypedDecoder>(position, capacity, slots_of(capacity, options.window),
+                            {.sinks = options.sinks, .gates = options.gates}, cache);
+}
+
+int64_t typed_cache_bytes(CacheType cache, int64_t heads, int64_t positions, int64_t dim) {
+  return TypedCache::bytes_of(cache, heads, positions, dim);
 }
 
 }  // namespace attn

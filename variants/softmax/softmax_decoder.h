@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "variants/api/cache_type.h"
 #include "variants/api/decoder.h"
 
 namespace attn {
@@ -25,5 +26,19 @@ std::unique_ptr<Decoder> gated_softmax_decoder(const Shape& position, int64_t ca
 // softmax_decoder() with a cache of bfloat16, half as large. It takes steps in bfloat16 alone.
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,
                                                   int64_t window = -1);
+
+// What a decoder with a cache of another type has of the above.
+struct TypedDecoderOptions {
+  int64_t window = -1;
+  Tensor sinks = {};
+  bool gates = false;
+};
+// The first three with a cache of any type; it takes steps in either dtype. Of integers, the last
+// kRecentPositions positions are held in float32 too, and read there.
+std::unique_ptr<Decoder> typed_softmax_decoder(const Shape& position, int64_t capacity,
+                                               CacheType cache,
+                                               const TypedDecoderOptions& options = {});
+// The bytes of its state, gates aside, for so many heads and positions that a query can see.
+int64_t typed_cache_bytes(CacheType cache, int64_t heads, int64_t positions, int64_t dim);
 
 }  // namespace attn

@@ -96,7 +96,7 @@ def _joined(rows: Rows, x: Field, y: Field) -> list[tuple[Cell, float]]:
 
 
 def _place(cell: Cell) -> tuple[Any, ...]:
-    shape = tuple(cell.axes.get(k) for k in ("length", "heads", "head_dim", "kv_heads", "dtype"))
+    shape = tuple(cell.axes.get(k) for k in ("length", "heads", "head_dim", "kv_heads", "dtype", "kv_dtype"))
     return cell.variant, without_settings(cell.params), contract(cell), shape
 
 

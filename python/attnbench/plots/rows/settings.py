@@ -27,6 +27,7 @@ SHAPE = {
     "threads": "{} threads",
     "kv_heads": "kv_heads {}",  # where query heads share keys
     "dtype": "{}",  # where it is not float32
+    "kv_dtype": "cache {}",  # of decoding, where it is not float32
     "layers": "{} layers",  # of a whole model, where they are not two
     "equal": "equal {}",  # of layers, where it is not their width
 }
@@ -49,7 +50,10 @@ def mode_of(cell: Cell) -> str:
 
 
 def dtype_of(cell: Cell) -> str:
-    return str(cell.axes.get("dtype") or "float32")
+    """What numbers are stored in; figures of different ones are no rows of one comparison."""
+    stored = str(cell.axes.get("dtype") or "float32")
+    cached = cell.axes.get("kv_dtype")
+    return f"{stored}, cache {cached}" if cached else stored
 
 
 def decodes(cell: Cell) -> bool:
@@ -62,9 +66,10 @@ def shape_of(cell: Cell) -> tuple[Any, ...]:
 
 def shape_name(cell: Cell) -> str:
     """Returns `-b1-h8-d64-t1`, of names of files."""
-    batch, heads, head_dim, threads, kv_heads, dtype, layers, equal = shape_of(cell)
+    batch, heads, head_dim, threads, kv_heads, dtype, kv_dtype, layers, equal = shape_of(cell)
     shared = f"-kv{kv_heads}" if kv_heads else ""
     stored = f"-{dtype}" if dtype else ""
+    stored += f"-kv-{kv_dtype.replace('/', '-')}" if kv_dtype else ""
     deep = f"-n{layers}" if layers else ""
     alike = f"-equal-{equal}" if equal else ""
     return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}{alike}"

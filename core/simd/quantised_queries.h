@@ -1,0 +1,29 @@
+// Queries as quantised_product.h keeps them in its workspace: as given, and rounded to 16 bits of
+// two bytes each. Internal to quantised_product.cc and quantised_vnni.cc.
+#pragma once
+
+#include "core/base/memory.h"
+#include "core/simd/quantised_product.h"
+
+namespace attn {
+
+// A number of a query is scale·(256·high + low). Words hold four channels; the sums are those of a
+// block's bytes, since the bytes of keys are integers plus a constant.
+struct QueryBlock {
+  int32_t high[kScaleChannels / 4] = {}, low[kScaleChannels / 4] = {};
+  int32_t high_sum = 0, low_sum = 0;
+};
+
+struct QuantisedQueries {
+  real* numbers;       // [rows, dim]
+  float* scales;       // [rows]
+  QueryBlock* blocks;  // [rows, blocks]
+
+  static QuantisedQueries in(real* work, int64_t rows, int64_t dim) {
+    real* const scales = work + padded_reals(rows * dim);
+    real* const blocks = scales + padded_reals(rows);
+    return {work, reinterpret_cast<float*>(scales), reinterpret_cast<QueryBlock*>(blocks)};
+  }
+};
+
+}  // namespace attn

@@ -1,0 +1,157 @@
+// Compares decode steps with a cache of fewer bits with the variant's reference over the keys and
+// values that such a cache gives back, rounded one by one in double; the state with what is
+// declared. Costs a row of the reference a step. What rounding allows: cache_rounding.h.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+
+#include "core/base/parallel.h"
+#include "core/ops/ops_heads.h"
+#include "harness/check/variant_checks.h"
+#include "variants/api/cache_rounding.h"
+
+namespace attn {
+namespace {
+
+constexpr CacheType kEach[] = {CacheType::bfloat16,     CacheType::int8,
+                               CacheType::int4,         CacheType::int8_int4,
+                               CacheType::int4_float32, CacheType::float32_int8};
+
+struct CacheCase {
+  const VariantInfo& info;
+  const Attention& attention;
+  AttentionShape shape;  // with its cache
+  int64_t kv_heads;
+
+  std::unique_ptr<Decoder> decoder() const {
+    return attention.decoder(shape.batch, shape.kv_len, kv_heads, Dtype::float32, shape.cache);
+  }
+  // Every query head with its own keys and values, of the first `count` positions: its last row.
+  oracle::Array wanted(const Inputs& x, int64_t count) const {
+    const int64_t times = shape.heads / kv_heads;
+    const Inputs first = part(x, 2, 0, count);
+    const NoGrad no_grad;
+    ReferenceInputs inputs{.q = oracle_array(first.q),
+                           .k = oracle_array(repeat_heads(Var(first.k), times).value()),
+                           .v = oracle_array(repeat_heads(Var(first.v), times).value()),
+                           .weights = {},
+                           .gates = {},
+                           .config = attention.config(),
+                           .mask = {true, {}},
+                           .rows = {count - 1},
+                           .cache = shape.cache};
+    for (const Weight& weight : attention.weights())
+      inputs.weights.push_back(oracle_array(weight.value.value()));
+    for (const Tensor& gate : first.gates) inputs.gates.push_back(oracle_array(gate));
+    return info.reference(inputs);
+  }
+  std::string name() const {
+    return fmt::format("a cache of {}, {}, {} heads of keys for {}", name_of(shape.cache),
+                       text(shape), kv_heads, shape.heads);
+  }
+};
+
+void append(Decoder& decoder, const Inputs& x, int64_t begin, int64_t end) {
+  const Inputs some = part(x, 2, begin, end);
+  decoder.extend(some.k, some.v, some.q, some.gates);
+}
+
+// The answer to the position `at`, beside the reference.
+void compare_step(const CacheCase& c, Decoder& decoder, const Inputs& x, int64_t at,
+                  const std::string& when, Verdict& verdict) {
+  const Inputs here = part(x, 2, at, at + 1);
+  const Tensor out = Tensor::full(here.q.shape(), std::nanf(""));
+  decoder.step(here.q, here.k, here.v, out, here.gates);
+  const oracle::Array wanted = c.wanted(x, at + 1);
+  double unit = 0.01, off = 0;
+  for (int64_t m = 0; m < out.dim(0) * out.dim(1); ++m)
+    for (const double value : wanted.row(m / out.dim(1), m % out.dim(1), at))
+      unit = std::max(unit, std::abs(value));
+  for (int64_t i = 0; i < out.size(); ++i) {
+    const int64_t m = i / out.dim(3);
+    const double want = wanted.at(m / out.dim(1), m % out.dim(1), at, i % out.dim(3));
+    const double gap = std::abs(static_cast<double>(out[i]) - want) / unit;
+    off = std::isnan(gap) ? gap : std::max(off, gap);
+    if (std::isnan(off)) break;
+  }
+  verdict.expect(off, tolerance(at + 1) + rounding_beside_cache(c.shape.cache),
+                 "position {} {} is off by {:.1e} ({})", at, when, off, c.name());
+}
+
+// Steps after prefills, in turns, and a step that is taken back for another one.
+void compare_answers(const CacheCase& c, Verdict& verdict) {
+  const int64_t n = c.shape.kv_len;
+  const Inputs x = make_inputs(c.attention, c.shape, 91),
+               other = make_inputs(c.attention, c.shape, 92);
+  const auto shared = [&](const Inputs& given) {
+    return Inputs{given.q, part(given.k, 1, 0, c.kv_heads), part(given.v, 1, 0, c.kv_heads),
+                  given.gates};
+  };
+  const Inputs mine = shared(x), others = shared(other);
+  const auto decoder = c.decoder();
+  compare_step(c, *decoder, mine, 0, "decoded alone", verdict);
+  if (n < 8) return;
+  append(*decoder, mine, 1, n / 2);
+  compare_step(c, *decoder, mine, n / 2, "decoded after a prefill", verdict);
+  append(*decoder, mine, n / 2 + 1, n - 3);
+  compare_step(c, *decoder, mine, n - 3, "decoded after a second prefill", verdict);
+  compare_step(c, *decoder, mine, n - 2, "decoded after another", verdict);
+  const Inputs wrong = part(others, 2, n - 1, n);
+  const Tensor out(wrong.q.shape());
+  decoder->step(wrong.q, wrong.k, wrong.v, out, wrong.gates);
+  decoder->step_back();
+  compare_step(c, *decoder, mine, n - 1, "decoded in place of one that was taken back", verdict);
+}
+
+void compare_state(const CacheCase& c, Verdict& verdict) {
+  const double held = static_cast<double>(c.decoder()->state_bytes()),
+               declared = c.attention.state_bytes(c.shape, c.kv_heads);
+  verdict.require(held == declared, "a state of {:.0f} bytes is held, {:.0f} declared ({})", held,
+                  declared, c.name());
+}
+
+void check_cache_at(const Subject& subject, AttentionShape shape, int64_t kv_heads, CacheType cache,
+                    Verdict& verdict) {
+  shape.causal = true;
+  shape.q_len = shape.kv_len;
+  shape.cache = cache;
+  if (subject.info.why_no_decoder(shape, subject.params)) return;
+  const auto attention = subject.build(shape);
+  move_weights(*attention, 93);
+  const CacheCase c{subject.info, *attention, shape, kv_heads};
+  compare_answers(c, verdict);
+  compare_state(c, verdict);
+}
+
+}  // namespace
+
+void check_typed_cache(const Subject& subject, Verdict& verdict) {
+  if (subject.only) {
+    AttentionShape shape = *subject.only;
+    shape.kv_len = 300;  // past a tile of values
+    const int64_t shared = subject.only_kv_heads;
+    check_cache_at(subject, shape, shared > 0 ? shared : shape.heads, shape.cache, verdict);
+    return;
+  }
+  struct Size {
+    int64_t length, batch, heads, kv_heads, head_dim;
+  };
+  // Lengths about the 32 newest positions, panels of keys and tiles of values; widths about a block
+  // of 32 channels.
+  std::vector<Size> sizes = {{1, 1, 1, 1, 8}, {45, 2, 2, 2, 33}, {300, 1, 4, 2, 16}};
+  if (subject.full()) sizes.insert(sizes.end(), {{33, 1, 5, 1, 64}, {577, 1, 3, 3, 5}});
+  for (const CacheType cache : kEach)
+    for (const Size& size : sizes)
+      check_cache_at(subject,
+                     {.batch = size.batch,
+                      .heads = size.heads,
+                      .kv_len = size.length,
+                      .head_dim = size.head_dim},
+                     size.kv_heads, cache, verdict);
+  const ScopedThreads three_threads(3);
+  check_cache_at(subject, {.batch = 1, .heads = 2, .kv_len = 1100, .head_dim = 8}, 2,
+                 CacheType::int8, verdict);
+}
+
+}  // namespace attn
