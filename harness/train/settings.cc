@@ -65,10 +65,11 @@ const std::vector<ParamSpec>& training_params() {
        "of mimicry: until the training starts; or the fit goes on in every step of the training, "
        "over the keys that a query attends to (dsa)"},
       {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
-      {kTrainDtype,
-       {"float32", "bfloat16"},
-       "of the operands of products in training steps: of projections, feed-forward, matmul and "
-       "softmax attention; weights, sums, norms, softmax and scores are in float32"},
+      ParamSpec(kTrainDtype, std::vector<std::string>{"float32", "bfloat16"},
+                "of the operands of products in training steps: of projections, feed-forward, "
+                "matmul and softmax attention; weights, sums, norms, softmax and scores are in "
+                "float32")
+          .later(),
   };
   return specs;
 }
