@@ -11,7 +11,10 @@ namespace {
 
 std::string axis_help(const AxisInfo& axis) {
   const ParamSpec& spec = axis.spec;
-  std::string values = spec.choices.empty() ? "" : join(spec.choices) + "; ";
+  std::vector<std::string> single;  // pairs such as int8/int4 follow from them; the help says how
+  for (const std::string& choice : spec.choices)
+    if (choice.find('/') == std::string::npos) single.push_back(choice);
+  std::string values = single.empty() ? "" : join(single) + "; ";
   if (std::holds_alternative<bool>(spec.value)) values = "false,true; ";
   return fmt::format(
       "{}{}; default {}{}", values, spec.help, to_string(spec.value),

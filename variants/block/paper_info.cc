@@ -18,7 +18,7 @@ Traits traits_of(const VariantInfo& base) {
   Traits traits = base.traits;
   traits.exact = traits.cross = traits.convex = traits.edges = traits.rowwise = false;
   traits.bfloat16 = traits.gated = traits.distance_bias = traits.mimicry = false;
-  traits.surrogate_gradients = false;
+  traits.surrogate_gradients = traits.typed_cache = false;
   traits.mixer = traits.nonlinear = true;
   if (block.convolution.kernel > 0 || block.token_shift || block.key_value_shift)
     traits.permutable = false;

@@ -65,8 +65,8 @@ TEST(DtypeAxis, WrongUseIsAnErrorThatNamesWhatIsSupported) {
   EXPECT_TRUE(says(wide, "bfloat16"));
   const std::string training = error_of(of_full({{"measure", "accuracy"}, {"dtype", "bfloat16"}}));
   EXPECT_TRUE(says(training,
-                   "axis dtype=bfloat16 does not apply to measure accuracy; models are "
-                   "trained in float32"));
+                   "axis dtype=bfloat16 does not apply to measure accuracy; of training it "
+                   "is a setting: --train dtype=bfloat16"));
 }
 
 TEST(DtypeAxis, ConditionsTakeACellWithoutItAsFloat32) {

@@ -120,7 +120,7 @@ class ListMachine(FaultCase):
 
     def test_is_listed_by_name_alone(self) -> None:
         catalogue = json.loads(self.run_program("list", "--json").stdout)
-        self.assertEqual(set(catalogue), {"variants", "tasks", "profiles"})
+        self.assertEqual(set(catalogue), {"variants", "tasks", "profiles", "shapes"})
         wrong = self.run_program("list", "machines")
         self.assertEqual((wrong.returncode, wrong.stderr.count("\n")), (2, 1))
         self.assertIn("'machines'", wrong.stderr)
