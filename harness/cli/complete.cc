@@ -8,6 +8,7 @@
 #include "harness/cli/topics.h"
 #include "harness/cli/variant_filter.h"
 #include "harness/plan/profiles.h"
+#include "harness/plan/shapes.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -76,10 +77,17 @@ Texts profile_names() {
   return names;
 }
 
+Texts shape_names() {
+  Texts names;
+  for (const ModelShape& shape : all_shapes()) names.push_back(shape.name);
+  return names;
+}
+
 Texts values_of_option(const std::string& option, const std::string& typed) {
   if (option == "variant") return variant_specs(typed);
   if (option == "task") return task_specs(typed);
   if (option == "profile") return profile_names();
+  if (option == "shape") return with_front(typed, shape_names());
   if (option == "measure") return with_front(typed, {"speed", "memory", "accuracy", "fidelity"});
   if (option == "family") return with_front(typed, all_families());
   if (option == "trait") return with_front(typed, trait_names());
@@ -126,7 +134,7 @@ Texts plain_words(const std::vector<Verb>& verbs, const Texts& words) {
   if (verb == "info" || verb == "check")
     return joined_lists(variant_specs(typed), task_specs(typed));
   if (verb == "sample") return task_specs(typed);
-  if (verb == "list") return {"variants", "tasks", "profiles", "machine"};
+  if (verb == "list") return {"variants", "tasks", "profiles", "shapes", "machine"};
   if (verb == "completion") return {"bash", "zsh", "fish"};
   if (verb == "new" && words.size() == 2) return {"variant", "task"};
   if (verb != "help") return {};

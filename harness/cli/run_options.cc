@@ -53,7 +53,8 @@ std::vector<Option> run_options() {
     options.push_back({option_of(axis), 0, "LIST", axis_help(axis)});
   const std::vector<Option> others = {
       {"shape", 0, "LIST",
-       "layers of models that people run, with their heads and, without -v, their variants: "
+       "layers of models that people run, with their heads and, without -v, their variants, causal "
+       "unless told: "
        "llama3-8b,gemma3-4b (attnbench list shapes), or a FILE.toml of one's own"},
       {"tokens", 0, "N", "constant tokens: the batch of each length is N / length; 16k is 16384"},
       {"block", 0, "LIST",

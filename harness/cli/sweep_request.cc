@@ -73,7 +73,7 @@ std::string name_of_file(const std::string& path) {
   return path == kStdoutPath ? "stdin" : std::filesystem::path(path).stem().string();
 }
 
-std::string text_of_toml(const std::string& path) {
+std::string text_of_toml(const char* what, const std::string& path) {
   const bool is_stdin = path == kStdoutPath;
   std::error_code unknown;
   std::ifstream file;
@@ -84,7 +84,7 @@ std::string text_of_toml(const std::string& path) {
   const bool is_read = stream.gcount() > 0 || (stream.eof() && !stream.bad());
   ATTN_IO_CHECK(
       (is_stdin || file.is_open()) && is_read && !std::filesystem::is_directory(path, unknown),
-      "cannot read '{}'", path);
+      "cannot read the {} '{}'", what, path);
   text.resize(static_cast<size_t>(stream.gcount()));
   return text;
 }
@@ -96,7 +96,7 @@ Profile read_sweep_file(const std::string& path) {
              "'{}' is no sweep file (FILE.toml, or - for standard input); a variant is named by "
              "-v, a task by -t, a profile by --profile",
              path);
-  const std::string text = text_of_toml(path);
+  const std::string text = text_of_toml("sweep file", path);
   Profile profile = read_profile(is_stdin ? "standard input" : path, text);
   profile.text = as_utf8(text);
   return profile;
@@ -110,7 +110,8 @@ std::vector<ModelShape> asked_shapes(const std::string& list) {
       shapes.push_back(find_shape(word));
       continue;
     }
-    for (ModelShape& shape : read_shapes(word, text_of_toml(word))) shapes.push_back(shape);
+    for (ModelShape& shape : read_shapes(word, text_of_toml("file of shapes", word)))
+      shapes.push_back(shape);
   }
   return shapes;
 }
@@ -118,7 +119,7 @@ std::vector<ModelShape> asked_shapes(const std::string& list) {
 int64_t asked_tokens(const std::string& text) {
   static const ParamSpec kTokens("tokens", 1, "");
   const std::vector<std::string> values = expand_values("--tokens", text);
-  ATTN_CHECK(values.size() == 1, "--tokens {} are several numbers; give one", text);
+  ATTN_CHECK(values.size() == 1, "--tokens {} is not one number; give one", text);
   return std::get<int64_t>(kTokens.parse("--tokens", values[0]));
 }
 

@@ -80,8 +80,16 @@ std::vector<std::string> departures(const SweepRequest& request) {
   std::vector<std::string> names;
   if (request.sweep_file && !is_built_in(*request.sweep_file)) names.emplace_back("sweep_file");
   if (asked_profile(request) && asks_for_model(request)) names.emplace_back(kInput);
-  const std::vector<Resolved> asked = resolve(request),
-                              plain = resolve(without_departures(request));
+  SweepRequest own = request;
+  if (asked_profile(request)) {  // which names the heads, batches and layers of its cells
+    if (!request.shapes.empty()) names.emplace_back("shape");
+    if (request.tokens > 0) names.emplace_back("tokens");
+    if (!request.block.empty()) names.emplace_back("block");
+    own.shapes.clear();
+    own.tokens = 0;
+    own.block.clear();
+  }
+  const std::vector<Resolved> asked = resolve(own), plain = resolve(without_departures(own));
   const size_t count = std::min(asked.size(), plain.size());  // equal: values make no sub-sweep
   for (size_t i = 0; i < count; i++) add_other_values(asked[i], plain[i], names);
   SweepRequest usual = request;

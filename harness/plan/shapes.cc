@@ -107,7 +107,7 @@ void hold_tokens(SubSweep& sweep, SweepRequest& request) {
   for (const std::string& value : axis_values(axis, text)) {
     const int64_t length = std::get<int64_t>(axis.spec.parse("axis", value));
     ATTN_CHECK(request.tokens % length == 0,
-               "--tokens {} are no whole number of sequences of length {}", request.tokens, length);
+               "--tokens {} is no whole number of sequences of length {}", request.tokens, length);
     batches.push_back(std::to_string(request.tokens / length));
   }
   request.axes["length"] = text;
@@ -166,6 +166,7 @@ std::vector<std::pair<SubSweep, SweepRequest>> at_shapes(const SubSweep& sweep,
       for (size_t i = 0; i < std::size(kOfShape); ++i)
         key.push_back(asked.axes[kOfShape[i]] = std::to_string(values[i]));
       if (asked.axes["kv_heads"] == "0") asked.axes.erase("kv_heads");
+      if (!own.axes.contains("causal")) asked.axes.try_emplace("causal", "true");  // all decode
       if (request.variants.empty()) {
         own.variants.clear();
         asked.variants = {layer.variant};

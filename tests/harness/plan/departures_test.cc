@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "harness/plan/profiles.h"
+#include "harness/plan/shapes.h"
 
 namespace attn::departures_test {
 namespace {
@@ -51,6 +52,19 @@ TEST(Departures, AValueOfAnotherSubSweepIsOne) {
   request.axes["measure"] = "speed";
   request.axes["length"] = "4096";
   EXPECT_EQ(departures(request), Names({"length"}));
+}
+
+// What a profile says of heads, batches and layers; without a profile each row names its own.
+TEST(Departures, ShapesBesideAProfileAreNamed) {
+  SweepRequest request = quick();
+  request.axes["measure"] = "memory";
+  request.shapes = {find_shape("llama3-8b")};
+  EXPECT_EQ(departures(request), Names({"shape"}));
+  request.tokens = 32768;
+  request.block = "paper";
+  EXPECT_EQ(departures(request), Names({"shape", "tokens", "block"}));
+  request.profile.clear();
+  EXPECT_EQ(departures(request), Names());
 }
 
 TEST(Departures, FlagsBesideAProfileAreNamed) {

@@ -24,8 +24,7 @@ SweepRequest at(const std::string& name, std::map<std::string, std::string> axes
 
 TEST(Shapes, EveryLayerCanReadAPromptAndDecode) {
   for (const ModelShape& shape : all_shapes()) {
-    const Plan planned =
-        plan(at(shape.name, {{"mode", "forward,decode"}, {"causal", "true"}, {"length", "256"}}));
+    const Plan planned = plan(at(shape.name, {{"mode", "forward,decode"}, {"length", "256"}}));
     EXPECT_EQ(planned.cells.size(), 2 * shape.layers.size()) << shape.name;
     for (const Cell& cell : planned.cells) EXPECT_EQ(cell.skip, "") << shape.name;
     EXPECT_NE(shape.source, "") << shape.name;
@@ -37,9 +36,18 @@ TEST(Shapes, ACellIsThatOfItsAxesByHand) {
   ASSERT_EQ(planned.cells.size(), 2u);
   std::set<std::string> found;
   for (const Cell& cell : planned.cells) found.insert(cell.id);
-  EXPECT_EQ(found, ids(request_with(
-                       {{"length", "256"}, {"heads", "8"}, {"kv_heads", "4"}, {"head_dim", "256"}},
-                       {"truncated[window=1023]", "full"})));
+  EXPECT_EQ(found, ids(request_with({{"length", "256"},
+                                     {"causal", "true"},
+                                     {"heads", "8"},
+                                     {"kv_heads", "4"},
+                                     {"head_dim", "256"}},
+                                    {"truncated[window=1023]", "full"})));
+}
+
+TEST(Shapes, HideTheFutureUnlessTold) {
+  EXPECT_TRUE(plan(at("llama3-8b", {{"length", "256"}})).cells.at(0).key.axes.causal.value());
+  const SweepRequest both = at("llama3-8b", {{"length", "256"}, {"causal", "false"}});
+  EXPECT_FALSE(plan(both).cells.at(0).key.axes.causal.value());
 }
 
 // Models share layers, and a variant of one's own has the heads of each kind of layer once.
