@@ -76,6 +76,9 @@ void check_find_options(const Arguments& arguments, const SweepRequest& request)
   ATTN_CHECK(!arguments.has("ledger"),
              "--ledger does not go with --find crossing, whose tables are of crossings; print the "
              "ledger by attnbench table ROWS --ledger");
+  ATTN_CHECK(request.tokens == 0,
+             "--tokens {} does not go with --find crossing, which chooses lengths; give --batch",
+             request.tokens);
   ATTN_CHECK(request.output != kStdoutPath,
              "--output - does not go with --find crossing, which goes on from the rows; name a "
              "file");

@@ -105,7 +105,9 @@ Profile read_sweep_file(const std::string& path) {
 // Names of shapes, and of files all of whose shapes are meant.
 std::vector<ModelShape> asked_shapes(const std::string& list) {
   std::vector<ModelShape> shapes;
+  std::set<std::string> seen;
   for (const std::string& word : expand_values("--shape", list)) {
+    if (!seen.insert(word).second) continue;
     if (!word.ends_with(".toml")) {
       shapes.push_back(find_shape(word));
       continue;

@@ -19,6 +19,7 @@
 #include "harness/plan/profiles.h"
 #include "harness/plan/resolve.h"
 #include "harness/plan/shards.h"
+#include "harness/plan/variant_choices.h"
 #include "harness/train/captured.h"
 #include "harness/train/train.h"
 #include "variants/catalog.h"
@@ -35,11 +36,18 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
   if (axes.dtype == Dtype::float32) axes.dtype.reset();
   const bool is_cached = !axes.mode || axes.mode == Mode::decode;  // fidelity has no mode
-  const bool is_as_dtype = axes.dtype && axes.kv_dtype == CacheType::bfloat16;
-  if (!is_cached || is_as_dtype || axes.kv_dtype == CacheType::float32) axes.kv_dtype.reset();
+  if (!is_cached || axes.kv_dtype == CacheType::float32) axes.kv_dtype.reset();
   if (axes.equal == Equal::width) axes.equal.reset();
   const bool is_plain = axes.scope != ScopeKind::model || axes.layers == kModelLayers;
   if (axes.scope && is_plain) axes.layers.reset();  // reach has no scope, and always layers
+  return axes;
+}
+
+// A decoder that keeps bfloat16 caches it where numbers are bfloat16: such a cell is one with the
+// cell that does not name the type of the cache.
+Axes with_own_cache(Axes axes, const VariantInfo& info) {
+  const bool keeps_it = axes.mode == Mode::decode && axes.dtype && info.traits.bfloat16;
+  if (keeps_it && axes.kv_dtype == CacheType::bfloat16) axes.kv_dtype.reset();
   return axes;
 }
 
@@ -53,10 +61,6 @@ std::optional<std::string> why_not_equal(const Axes& axes, int64_t outputs = 0) 
          "decoder";
 }
 
-Plugin plugin_of(const VariantInfo& info, const Params& params) {
-  return {plain_name(info.name), params.for_key(info.params)};
-}
-
 Plugin plugin_of(const TaskInfo& info, const Params& params) {
   return {info.name, params.for_key(info.params)};
 }
@@ -64,7 +68,7 @@ Plugin plugin_of(const TaskInfo& info, const Params& params) {
 CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, const Axes& axes) {
   CellKey key;
   key.measure = measure;
-  key.variant = plugin_of(info, params);
+  key.variant = key_of_variant(info, params);
   key.axes = axes;
   key.source.variant = source_hash("variants", key.variant.name);
   if (axes.equal)  // its sizes decide the widths
@@ -181,7 +185,7 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
       continue;
     }
     for (const auto& [info, params] : sweep.variants) {
-      CellKey key = key_of(sweep.measure, *info, params, axes);
+      CellKey key = key_of(sweep.measure, *info, params, with_own_cache(axes, *info));
       if (!filter.keeps(key)) continue;
       auto why = why_no_block(key, *info);
       if (!why) why = why_not_equal(axes);
@@ -233,7 +237,7 @@ SweepConfig config_of(const Resolved& sweep) {
                      .test_with = sweep.test_with,
                      .test_on = sweep.test_on};
   for (const auto& [info, params] : sweep.variants)
-    config.variants.push_back(plugin_text(plugin_of(*info, params)));
+    config.variants.push_back(plugin_text(key_of_variant(*info, params)));
   for (const auto& [info, params] : sweep.tasks)
     config.tasks.push_back(plugin_text(plugin_of(*info, params)));
   for (const Setting& axis : sweep.axes) {

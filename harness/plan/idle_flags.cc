@@ -17,7 +17,7 @@ std::string hint_of_training(const std::string& axis, const std::string& text, b
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
   if (trains && (axis == "kv_heads" || axis == "layers" || axis == "dtype"))
     return fmt::format("; of training it is a setting: --train {}={}", axis, text);
-  if (trains && axis == "kv_dtype") return "; models are trained in float32";
+  if (trains && axis == "kv_dtype") return "; a training caches nothing; add --measure speed";
   return "";
 }
 
@@ -90,7 +90,7 @@ void refuse_idle_cache(const SweepRequest& request, const std::vector<Resolved>&
   }
   throw_error(
       fmt::format("axis kv_dtype={} applies to mode decode and to fidelity, and the mode is "
-                  "{}",
+                  "{}; add --mode decode",
                   asked->second, modes));
 }
 

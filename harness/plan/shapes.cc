@@ -7,8 +7,8 @@
 #include "core/base/check.h"
 #include "core/base/nearest.h"
 #include "harness/plan/axes.h"
-#include "harness/plan/resolve.h"
 #include "harness/plan/toml_reader.h"
+#include "harness/plan/variant_choices.h"
 
 namespace attn {
 
@@ -59,7 +59,12 @@ class ShapesFile {
     reader_.require_keys(table, "a layer", {"count", "variant", "heads", "kv_heads", "head_dim"});
     ShapeLayer layer;
     layer.variant = text(table, "variant", true);
-    reader_.at(table, [&] { catalogued_names().variant(layer.variant); });
+    reader_.at(table, [&] {
+      const VariantChoices choices = resolve_variants({parse_spec(layer.variant)});
+      ATTN_CHECK(choices.size() == 1, "a layer is of one variant, and '{}' stands for {}",
+                 layer.variant, choices.size());
+      layer.plugin = key_of_variant(*choices[0].first, choices[0].second);
+    });
     static const ParamSpec kCount("count", 1, "", 1, 1000);
     layer.count = whole(table, kCount, false);
     layer.heads = whole(table, find_axis("heads").spec, true);
@@ -79,8 +84,8 @@ class ShapesFile {
     if (!value && is_needed) reader_.refuse(table.line, fmt::format("there is no {}", spec.name));
     if (!value) return std::get<int64_t>(spec.value);
     return reader_.at(*value, [&] {
-      ATTN_CHECK(value->kind == TomlValue::Kind::whole, "{} is {}; expected a number", spec.name,
-                 name_of(value->kind));
+      ATTN_CHECK(value->kind == TomlValue::Kind::whole, "{} is {}{}; expected a whole number",
+                 spec.name, name_of(value->kind), value->is_scalar() ? ", " + value->text : "");
       return std::get<int64_t>(spec.parse("a layer", value->text));
     });
   }
@@ -143,7 +148,7 @@ void refuse_idle_shapes(const SweepRequest& request, const std::vector<Measure>&
                                 : fmt::format("--shape {}", request.shapes[0].name);
   for (const Measure measure : measures)
     ATTN_CHECK(asked.empty() || (measure != Measure::accuracy && measure != Measure::reach),
-               "{} does not apply to measure {}; it is about speed, memory and fidelity", asked,
+               "{} does not apply to measure {}; add --measure speed, memory or fidelity", asked,
                name_of(measure));
   ATTN_CHECK(asked.empty() || request.tasks.empty(),
              "{} does not apply to a task's model; its sizes are of the task and --train", asked);

@@ -75,4 +75,8 @@ VariantChoices resolve_variants(const std::vector<Spec>& specs) {
   return resolved;
 }
 
+Plugin key_of_variant(const VariantInfo& info, const Params& params) {
+  return {plain_name(info.name), params.for_key(info.params)};
+}
+
 }  // namespace attn

@@ -26,6 +26,15 @@ TEST(KvDtypeAxis, CellsOfFloat32AreTheCellsOfBefore) {
   EXPECT_EQ(ids(decoding({{"dtype", "bfloat16"}, {"kv_dtype", "bfloat16"}})),
             ids(decoding({{"dtype", "bfloat16"}})))
       << "the cache of bfloat16 is of bfloat16";
+  EXPECT_NE(ids(decoding({{"dtype", "bfloat16"}, {"kv_dtype", "bfloat16"}}, "fox")),
+            ids(decoding({{"dtype", "bfloat16"}}, "fox")))
+      << "its cache is of float32 whatever the numbers are";
+  const SweepRequest fidelity = request_with({{"measure", "fidelity"},
+                                              {"causal", "true"},
+                                              {"dtype", "bfloat16"},
+                                              {"kv_dtype", "bfloat16"}},
+                                             {"full"});
+  EXPECT_TRUE(says(plan(fidelity).cells.at(0).skip, "queries in float32"));
   EXPECT_EQ(
       ids(decoding({{"kv_dtype", "float32,bfloat16,int8,int4,int8/int4,int4/float32"}})).size(),
       6u);
@@ -48,7 +57,7 @@ TEST(KvDtypeAxis, APassHasNoCache) {
 TEST(KvDtypeAxis, WrongUse) {
   EXPECT_TRUE(says(error_of(decoding({{"mode", "forward"}, {"kv_dtype", "int8"}})),
                    "axis kv_dtype=int8 applies to mode decode and to fidelity, and the mode is "
-                   "forward"));
+                   "forward; add --mode decode"));
   EXPECT_TRUE(says(error_of(decoding({{"kv_dtype", "int3"}})), "int3"));
 }
 

@@ -100,11 +100,13 @@ TEST(Shapes, AFileSaysWhereItIsWrong) {
   };
   EXPECT_TRUE(says(layer("{ variant = \"ful\", heads = 4, head_dim = 32 }"), "own.toml:4: "));
   EXPECT_TRUE(says(layer("{ variant = \"ful\", heads = 4, head_dim = 32 }"), "'full'"));
+  EXPECT_TRUE(says(layer("{ variant = \"truncated[window=[7,15]]\", heads = 4, head_dim = 32 }"),
+                   "a layer is of one variant"));
   EXPECT_TRUE(says(layer("{ heads = 4, head_dim = 32 }"), "there is no variant"));
   EXPECT_TRUE(says(layer("{ variant = \"full\", head_dim = 32 }"), "there is no heads"));
   EXPECT_TRUE(says(layer("{ variant = \"full\", heads = 0, head_dim = 32 }"), "heads"));
-  EXPECT_TRUE(
-      says(layer("{ variant = \"full\", heads = \"4\", head_dim = 32 }"), "expected a number"));
+  EXPECT_TRUE(says(layer("{ variant = \"full\", heads = \"4\", head_dim = 32 }"),
+                   "expected a whole number"));
   EXPECT_TRUE(says(layer("{ variant = \"full\", heads = 4, head_dim = 32, layers = 2 }"),
                    "unknown key 'layers'"));
 }
