@@ -182,6 +182,11 @@ ATTN_VNNI_TARGET inline void add_values_step(__m512i v0, __m512i v1, const TileW
   }
 }
 
+// The number in the lower half of each byte. No lambda: one would lack the target.
+ATTN_VNNI_TARGET inline __m512i low_half(__m512i x) {
+  return _mm512_sub_epi8(_mm512_and_si512(x, _mm512_set1_epi8(15)), _mm512_set1_epi8(8));
+}
+
 // One block of channels of a tile, of which `channels` exist.
 template <int kRows, int kBits>
 ATTN_VNNI_TARGET __attribute__((noinline)) void add_block(int64_t count, const uint8_t* numbers,
@@ -200,10 +205,6 @@ ATTN_VNNI_TARGET __attribute__((noinline)) void add_block(int64_t count, const u
       if constexpr (kBits == 8) {
         add_values_step<kRows>(v0, v1, weights, word + step, sums);
       } else {
-        const __m512i half = _mm512_set1_epi8(15), zero = _mm512_set1_epi8(8);
-        const auto low_half = [&](__m512i x) {
-          return _mm512_sub_epi8(_mm512_and_si512(x, half), zero);
-        };
         add_values_step<kRows>(low_half(v0), low_half(v1), weights, word + 2 * step, sums);
         add_values_step<kRows>(low_half(_mm512_srli_epi16(v0, 4)),
                                low_half(_mm512_srli_epi16(v1, 4)), weights, word + 2 * step + 1,
