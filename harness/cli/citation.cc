@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -60,7 +61,7 @@ Tool tool_of(const RunLine& run) {
           .is_dirty = fact_of(run, "dirty") == "true"};
 }
 
-// "attnbench_0_2_0_1a2b3c4": nothing else may stand in a key.
+// "attnbench_0_2_0_1a2b3c4", with "_dirty" of local changes: nothing else may stand in a key.
 std::string key_of_tool(const Tool& tool) {
   std::string key = "attnbench";
   for (const std::string& part : {tool.version, tool.commit.substr(0, 7)}) {
@@ -68,8 +69,23 @@ std::string key_of_tool(const Tool& tool) {
     key += '_';
     for (const char c : part) key += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   }
-  return key;
+  return key + (tool.is_dirty ? "_dirty" : "");
 }
+
+// Facts of several runs, each once.
+class Facts {
+ public:
+  void add(const std::string& fact) {
+    if (!fact.empty() && std::find(all_.begin(), all_.end(), fact) == all_.end())
+      all_.push_back(fact);
+  }
+  std::string joined(const char* between) const {
+    return fmt::format("{}", fmt::join(all_, between));
+  }
+
+ private:
+  std::vector<std::string> all_;
+};
 
 std::string entry_of(const Tool& tool, const std::string& protocols) {
   const Citation citation = own_citation();
@@ -78,7 +94,7 @@ std::string entry_of(const Tool& tool, const std::string& protocols) {
     authors += fmt::format("{}{{{}}}", authors.empty() ? "" : " and ", bib_text(author));
   const bool is_known = tool.version == citation.version && !citation.released.empty();
   const std::string note = tool.words() + (protocols.empty() ? "" : ", protocol " + protocols);
-  return fields_of_entry("@software{" + key_of_tool(tool),
+  return fields_of_entry("@misc{" + key_of_tool(tool),  // BibTeX's plain styles know no @software
                          {{"author", authors},
                           {"title", bib_text(citation.title)},
                           {"version", bib_text(tool.version)},
@@ -86,9 +102,48 @@ std::string entry_of(const Tool& tool, const std::string& protocols) {
                           {"note", bib_text(note)}});
 }
 
-void add_new(const std::string& text, const char* between, std::string& to) {
-  if (text.empty() || to.find(text) != std::string::npos) return;
-  to += (to.empty() ? "" : between) + text;
+void collect_protocols(const RowsFile& run, Facts& protocols) {
+  for (const Json& protocol : run.protocols) protocols.add(protocol_words(protocol));
+}
+
+std::string entries_of_tools(const std::vector<CitedRows>& files) {
+  std::vector<std::pair<Tool, Facts>> tools;
+  for (const CitedRows& file : files)
+    for (const RowsFile& run : file.runs) {
+      const Tool tool = tool_of(run.run);
+      auto found = std::find_if(tools.begin(), tools.end(),
+                                [&](const auto& known) { return known.first == tool; });
+      if (found == tools.end()) found = tools.insert(tools.end(), {tool, Facts()});
+      collect_protocols(run, found->second);
+    }
+  std::string text;
+  for (const auto& [tool, protocols] : tools) text += entry_of(tool, protocols.joined("; ")) + "\n";
+  return text;
+}
+
+std::string entry_of_rows(const CitedRows& file) {
+  Facts machines, years, measured_by, protocols;
+  size_t cells = 0;
+  for (const RowsFile& run : file.runs) {
+    cells += run.rows.size();
+    machines.add(fact_of(run.run, "cpu_model"));
+    years.add(run.run.started_at.substr(0, 4));
+    collect_protocols(run, protocols);
+    const Tool tool = tool_of(run.run);
+    measured_by.add(fmt::format("attnbench {}, {}", tool.version, tool.words()));
+  }
+  const std::string name = std::filesystem::path(file.runs.front().path).filename();
+  const std::string on = machines.joined("; "), by = protocols.joined("; ");
+  const std::string note =
+      fmt::format("{} cells, checksum {}{}", cells, file.checksum,
+                  by.empty() ? ", measured before protocols had names" : ", protocol " + by);
+  return "% author: whoever measured the rows\n" +
+         fields_of_entry("@misc{attnbench_rows_" + file.checksum,
+                         {{"title", "Rows of attnbench: " + bib_text(name)},
+                          {"year", bib_text(years.joined(", "))},
+                          {"howpublished", bib_text(measured_by.joined("; ") + " on " +
+                                                    (on.empty() ? "an unknown machine" : on))},
+                          {"note", bib_text(note)}});
 }
 
 }  // namespace
@@ -118,41 +173,15 @@ std::string bibtex_of_program() {
                   fmt::format("{} ({})", kProtocolName, protocol_hash()));
 }
 
-std::string bibtex_of_rows(const std::vector<RowsFile>& runs, const std::string& checksum) {
-  std::vector<Tool> tools;
-  std::string text, machines, years, measured_by, all_protocols;
-  size_t cells = 0;
-  for (const RowsFile& run : runs) {
-    cells += run.rows.size();
-    add_new(fact_of(run.run, "cpu_model"), "; ", machines);
-    add_new(run.run.started_at.substr(0, 4), ", ", years);
-    for (const Json& protocol : run.protocols)
-      add_new(protocol_words(protocol), "; ", all_protocols);
-    const Tool tool = tool_of(run.run);
-    if (std::find(tools.begin(), tools.end(), tool) == tools.end()) tools.push_back(tool);
+std::string bibtex_of_rows(const std::vector<CitedRows>& files) {
+  std::string text = entries_of_tools(files), between;
+  std::set<std::string> checksums;  // two files of the same lines are one set of rows
+  for (const CitedRows& file : files) {
+    if (!checksums.insert(file.checksum).second) continue;
+    text += between + entry_of_rows(file);
+    between = "\n";
   }
-  for (const Tool& tool : tools) {
-    std::string protocols;
-    for (const RowsFile& run : runs)
-      if (tool_of(run.run) == tool)
-        for (const Json& protocol : run.protocols)
-          add_new(protocol_words(protocol), "; ", protocols);
-    text += entry_of(tool, protocols) + "\n";
-    add_new(fmt::format("attnbench {}, {}", tool.version, tool.words()), "; ", measured_by);
-  }
-  const std::string file = std::filesystem::path(runs.front().path).filename();
-  const std::string note =
-      fmt::format("{} cells, checksum {}{}", cells, checksum,
-                  all_protocols.empty() ? ", measured before protocols had names"
-                                        : ", protocol " + all_protocols);
-  text += "% author: whoever measured the rows\n";
-  return text + fields_of_entry("@misc{attnbench_rows_" + checksum,
-                                {{"title", "Rows of attnbench: " + bib_text(file)},
-                                 {"year", bib_text(years)},
-                                 {"howpublished",
-                                  bib_text(measured_by + " on " +
-                                           (machines.empty() ? "an unknown machine" : machines))},
-                                 {"note", bib_text(note)}});
+  return text;
 }
 
 std::string checksum_of(const std::vector<Json>& lines) {

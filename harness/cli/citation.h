@@ -19,9 +19,13 @@ Citation own_citation();
 
 // Of this program.
 std::string bibtex_of_program();
-// Of the runs of one rows file: an entry for each version and commit that measured them, which are
-// not this program's, and one for the rows.
-std::string bibtex_of_rows(const std::vector<RowsFile>& runs, const std::string& checksum);
+// Of rows files: an entry for each version and commit that measured any of them, which are not this
+// program's, and one for the rows of each file. No key comes twice.
+struct CitedRows {
+  std::vector<RowsFile> runs;
+  std::string checksum;
+};
+std::string bibtex_of_rows(const std::vector<CitedRows>& files);
 
 // Of what the lines say: the hash of the sorted hashes of all lines, so that neither their order
 // nor how JSON is written counts.

@@ -1,4 +1,6 @@
 // attnbench cite: BibTeX for the program, or for rows and the program that measured them.
+#include <algorithm>
+
 #include "harness/cli/citation.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -8,11 +10,16 @@ namespace {
 
 int run_cite(const Arguments& arguments) {
   if (arguments.words().empty()) return print(bibtex_of_program()), kOk;
-  std::string text;
-  for (const std::string& path : arguments.words())
-    text +=
-        (text.empty() ? "" : "\n") + bibtex_of_rows(read_runs(path), checksum_of(read_rows(path)));
-  print(text);
+  std::vector<CitedRows> files;
+  for (const std::string& path : arguments.words()) {
+    files.push_back({.runs = read_runs(path), .checksum = checksum_of(read_rows(path))});
+    const std::vector<RowsFile>& runs = files.back().runs;
+    if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return !run.rows.empty(); }))
+      continue;
+    warn(fmt::format("attnbench: nothing matched: '{}' holds no cell\n", path));
+    return kNothingMatched;
+  }
+  print(bibtex_of_rows(files));
   return kOk;
 }
 

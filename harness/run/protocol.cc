@@ -15,6 +15,7 @@
 #include "harness/run/noisy.h"
 #include "harness/run/stopping.h"
 #include "harness/store/fields.h"
+#include "harness/train/optimizer.h"
 #include "harness/train/schedule.h"
 #include "harness/train/train.h"
 #include "harness/verify/verify.h"
@@ -25,6 +26,7 @@ namespace {
 
 // Of sources that keep them to themselves; a test compares each with its source.
 constexpr int kBootstrapResamples = 10000;    // harness/measure/statistics.cc
+constexpr double kConfidence = 0.95;          // the same
 constexpr double kGradientBound = 1e-3;       // harness/verify/slopes.cc
 constexpr double kMovedGradientBound = 1e-2;  // harness/verify/differences.cc
 constexpr int kRepeatsOfStopped = 3;          // harness/run/sweeper_rounds.cc
@@ -47,8 +49,8 @@ Json times() {
           {"least_sample_s", timing.min_sample_s},
           {"sets_of_inputs_in_a_visit", ChangingRow<real>::kSets},
           {"figure", "median of all samples"},
-          {"interval", "95 %, Student's t over the logarithms of the medians of visits"},
-          {"interval_of_one_visit", "95 %, bootstrap of the median"},
+          {"interval", "Student's t over the logarithms of the medians of visits"},
+          {"interval_of_one_visit", "bootstrap of the median"},
           {"bootstrap_resamples", kBootstrapResamples},
           {"pin", SweepRequest().pin},
           {"with_precision",
@@ -63,7 +65,13 @@ Json times() {
 }
 
 Json trainings() {
-  return {{"defaults", json_of(training_settings({}))},
+  const AdamWConfig optimizer;
+  return {{"optimizer",
+           {{"name", "AdamW"},
+            {"beta1", optimizer.beta1},
+            {"beta2", optimizer.beta2},
+            {"epsilon", optimizer.epsilon}}},
+          {"defaults", json_of(training_settings({}))},
           {"defaults_of_wsd", json_of(training_settings({{kSchedule, kWsd}}))},
           {"least_fall_in_validations", kLeastDecay},
           {"new_plateau_above_min_deltas", kFresh},
@@ -147,6 +155,7 @@ Json protocol_definition() {
           {"timeout_s", timeout_of({})},
           {"processes", "one a cell, and of a speed cell one a visit"},
           {"axes", axes_by_default()},
+          {"confidence_level", kConfidence},
           {"seeds", "each stream of random numbers is drawn from the axis seed and a purpose"},
           {"speed", times()},
           {"accuracy", trainings()},

@@ -13,9 +13,10 @@ namespace attn {
 inline constexpr const char* kProtocolName = "attnbench-1";
 inline constexpr const char* kProtocolField = "protocol";  // of a run line
 
-// Profiles with the hashes of their texts, defaults of axes and trainings, statistics, marks of
-// disturbed times, seeds, verification. Made from the code that measures, so that a program whose
-// defaults were changed has another hash.
+// What `attnbench protocol` prints: profiles with the hashes of their texts, defaults of axes and
+// trainings, statistics, marks of disturbed times, seeds, verification. Made from the code that
+// measures, so that a program whose defaults were changed has another hash. The hash is of this
+// alone: of code that has no value here, such as that of a variant, it says nothing.
 Json protocol_definition();
 const std::string& protocol_hash();  // of the definition, 16 hexadecimal digits
 std::string protocol_page();         // the definition for people

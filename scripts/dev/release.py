@@ -1,12 +1,13 @@
-"""Makes a release of VERSION: every step checks what it needs, and the first fault ends it with exit code 1.
+"""Makes a release of VERSION: every step checks what it needs, and the first fault ends it with exit code 1 and says how to undo.
 
-    scripts/dev/release 1.0.0 --dry-run     what each step would do, and whether it could; writes nothing
-    scripts/dev/release 1.0.0               all steps; ends with a commit, a tag and build/release/notes.md
+    scripts/dev/release 1.0.0 --dry-run     what each step would do, and whether it could, all faults; writes nothing
+    scripts/dev/release 1.0.0               all steps; ends with two commits, a tag and build/release/notes.md
     scripts/dev/release --only wheels       one step alone, of the version that is there
 
 The steps: clean (nothing uncommitted), tag (not there yet), held (what earlier versions promised has not changed), versions (the
-files that name it agree), changelog (cut at the version), build, rows (a sample of this version for the tests of later ones), tests (.ci/run),
-wheels (built, and tried in an environment of their own), commit, mark (the tag, signed where git has a key), notes.
+files that name it agree), changelog (cut at the version), commit (of both), build, rows (a sample of this version for the tests of later ones,
+committed), wheels (built, and tried in an environment of their own), tests (.ci/run), mark (the tag, signed where git has a key), notes.
+What measures the sample and what the wheel holds are built of a commit without local changes, and name it.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HELD = ("tests/data/protocols", "tests/data/rows")  # files of released versions: none is changed or taken out
 CFF, ZENODO, CMAKE, CHANGELOG = "CITATION.cff", ".zenodo.json", "CMakeLists.txt", "CHANGELOG.md"
 OPEN = "## Unreleased"
+VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}")
 PROJECT = re.compile(r"(project\(\w+ VERSION )([\d.]+)( LANGUAGES)")
 SAMPLE = ["run", "-v", "full", "-v", "linear", "-t", "mqar[vocab=32,pairs=2,length=16,train_examples=256]", "--measure", "speed,memory,accuracy,fidelity",
           "--length", "64", "--heads", "1", "--head-dim", "8", "--train", "steps=20,width=32,heads=2,layers=1,feed_forward=32,batch=8,warmup=5,eval_every=10"]  # fmt: skip
@@ -46,6 +49,8 @@ class Release:
     version: str
     root: Path
     is_dry: bool = False
+    is_alone: bool = False  # one step, of the version that is there
+    has_begun: bool = False  # files may be written
     today: str = field(default_factory=lambda: datetime.datetime.now(datetime.timezone.utc).date().isoformat())
 
     @property
@@ -69,9 +74,25 @@ class Release:
         return ended.stdout or ""
 
     def last_tag(self) -> str:
-        """The newest tag of a version, "" where there is none."""
-        tags = self.done("git", "tag", "--list", "v*", "--sort=-version:refname", "--merged", "HEAD").split()
-        return next((tag for tag in tags if tag != f"v{self.version}"), "")
+        """The newest tag of a version, "" where there is none. Tags such as v1 or vision name no version."""
+        tags = [name for name in self.done("git", "tag", "--list", "v*", "--merged", "HEAD").split() if VERSION.fullmatch(name[1:])]
+        return max((name for name in tags if name != f"v{self.version}"), key=lambda name: _numbers(name[1:]), default="")
+
+    def head(self) -> str:
+        return self.done("git", "rev-parse", "HEAD").strip()
+
+    def commit(self, subject: str, *files: str) -> None:
+        """Commits the files and nothing else; a Fault where something else is changed."""
+        self.done("git", "add", "--", *files)
+        self.done("git", "commit", "--quiet", "-m", subject)
+        clean(self)
+
+    def need_of_head(self, said: str, what: str) -> None:
+        """A Fault unless a program's --version tells this version, built of HEAD without local changes."""
+        facts = dict(re.findall(r"^(\S+) +(\S+)$", said, re.M))
+        told = (facts.get("attnbench"), facts.get("commit"), facts.get("dirty"))
+        wanted = (self.version, self.head(), "false")
+        need(told == wanted, "{} says that it is {} of commit {}, dirty {}; expected {} of commit {}, dirty {}".format(what, *told, *wanted))
 
 
 def clean(release: Release) -> str:
@@ -102,10 +123,13 @@ def held(release: Release) -> str:
 
 def versions(release: Release) -> str:
     found = versions_in(release)
-    if set(found.values()) == {release.version}:
-        return f"{release.version} in {', '.join(found)}"
     need(len(set(found.values())) == 1, "versions differ: " + ", ".join(f"{name} {said}" for name, said in found.items()))
+    if release.is_alone and found[CMAKE] == release.version:
+        return f"{release.version} in {', '.join(found)}"
+    need(VERSION.fullmatch(found[CMAKE]), f"{CMAKE} has the version {found[CMAKE]}; expected such as 1.0.0")
+    need(_numbers(release.version) > _numbers(found[CMAKE]), f"{release.version} is not above {found[CMAKE]}, which {CMAKE} has")
     if not release.is_dry:
+        release.has_begun = True
         release.write(CMAKE, PROJECT.sub(rf"\g<1>{release.version}\g<3>", release.read(CMAKE)))
         cff = re.sub(r"^version: .*$", f"version: {release.version}", release.read(CFF), flags=re.M)
         release.write(CFF, re.sub(r"^date-released: .*$", f"date-released: {release.today}", cff, flags=re.M))
@@ -136,9 +160,8 @@ def section(text: str, heading: str) -> str:
 
 def changelog(release: Release) -> str:
     text = release.read(CHANGELOG)
-    if f"\n## {release.version} (" in text:
-        need(section(text, f"## {release.version} ("), f"{CHANGELOG} says nothing of {release.version}")
-        return f"cut at {release.version} already"
+    there = re.search(rf"^#+ *\[?v?{re.escape(release.version)}(?![0-9]|\.[0-9]).*$", text, re.M)
+    need(not there, f"{CHANGELOG} has the heading '{there[0] if there else ''}' already")
     entries = section(text, OPEN)
     need(f"\n{OPEN}\n" in text and entries, f"{CHANGELOG} has nothing under '{OPEN}'")
     if not release.is_dry:
@@ -156,21 +179,27 @@ def build(release: Release) -> str:
         return "cmake --preset native, ninja attnbench"
     release.done("cmake", "--preset", "native")
     release.done("cmake", "--build", "--preset", "native", "--target", "attnbench", shown=True)
-    said = release.done(program(release), "--version").split()[1]
-    need(said == release.version, f"the program says that it is {said}")
-    return f"attnbench {said}"
+    release.need_of_head(release.done(program(release), "--version"), "the program")
+    return f"attnbench {release.version} of {release.head()[:12]}"
 
 
 def rows(release: Release) -> str:
     folder = release.root / "tests" / "data" / "rows"
     there = sorted(folder.glob(f"{release.version}-*.jsonl"))
-    if there:
-        return f"{there[0].name} is there"
+    need(not there, f"{there[0].name if there else ''} is there already")
     name = f"tests/data/rows/{release.version}-{release.today}-sample.jsonl"
     if not release.is_dry:
-        release.done(program(release), *SAMPLE, "-o", name, "--yes", "--quiet")
-        lines = release.read(name).splitlines()
+        measured = release.folder / Path(name).name  # until it is known to be right
+        measured.parent.mkdir(parents=True, exist_ok=True)
+        measured.unlink(missing_ok=True)
+        release.done(program(release), *SAMPLE, "-o", measured, "--yes", "--quiet")
+        lines = measured.read_text(encoding="utf-8").splitlines()
         need(len(lines) == 9 and not any(json.loads(line).get("status", "ok") != "ok" for line in lines), f"{name}: not eight rows that are ok")
+        of = json.loads(lines[0]).get("environment", {})
+        need((of.get("commit"), of.get("dirty")) == (release.head(), False),
+             f"{name}: measured by commit {of.get('commit')}, dirty {of.get('dirty')}; expected {release.head()}")  # fmt: skip
+        release.write(name, "\n".join(lines) + "\n")
+        release.commit(f"Rows of version {release.version}", name)
     return f"{name}: four measures of two variants"
 
 
@@ -193,23 +222,23 @@ def wheels(release: Release) -> str:
     trial = release.folder / "trial"
     release.done(sys.executable, "-m", "venv", "--clear", trial)
     release.done(trial / "bin" / "pip", "install", "--quiet", made[0])
-    said = {release.done(trial / "bin" / "python", "-I", "-c", TRIED).strip(), release.done(trial / "bin" / "attnbench", "--version").split()[1]}
-    need(said == {release.version}, f"the wheel says that it is {' and '.join(sorted(said))}, not {release.version}")
+    said = release.done(trial / "bin" / "python", "-I", "-c", TRIED).strip()
+    need(said == release.version, f"the wheel's package says that it is {said}, not {release.version}")
+    release.need_of_head(release.done(trial / "bin" / "attnbench", "--version"), "the wheel's program")
     return made[0].name
 
 
 def commit(release: Release) -> str:
     subject = f"Version {release.version}"
     if not release.is_dry and release.done("git", "status", "--porcelain").strip():
-        release.done("git", "add", "--", CMAKE, CFF, ZENODO, CHANGELOG, "tests/data/rows")
-        release.done("git", "commit", "--quiet", "-m", subject)
-        clean(release)
+        release.commit(subject, CMAKE, CFF, ZENODO, CHANGELOG)
     return f"'{subject}'"
 
 
 def mark(release: Release) -> str:
     key = subprocess.run(["git", "config", "user.signingkey"], cwd=release.root, capture_output=True, text=True).stdout.strip()
     if not release.is_dry:
+        clean(release)
         release.done("git", "tag", "-s" if key else "-a", f"v{release.version}", "-m", f"attnbench {release.version}")
     return f"v{release.version}, {'signed' if key else 'not signed: git config user.signingkey names no key'}"
 
@@ -227,11 +256,11 @@ def notes(release: Release) -> str:
         lines += ["## SHA-256", "```\n" + "\n".join(sums) + "\n```"] if sums else []
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
-    return f"{path.relative_to(release.root)}; then push the commit and the tag, and publish the wheel"
+    return f"{path.relative_to(release.root)}; then push the commits and the tag, and publish the wheel"
 
 
 Step = Callable[[Release], str]
-STEPS: tuple[Step, ...] = (clean, tag, held, versions, changelog, build, rows, tests, wheels, commit, mark, notes)
+STEPS: tuple[Step, ...] = (clean, tag, held, versions, changelog, commit, build, rows, wheels, tests, mark, notes)
 ALONE = ("held", "versions", "changelog", "tests", "wheels", "notes")  # what makes sense without the others
 
 
@@ -244,15 +273,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--skip", action="append", default=[], choices=names, help="leave a step out, and say so")
     parser.add_argument("--root", type=Path, default=ROOT, help="the clone to release")
     given = parser.parse_args(arguments)
-    release = Release(given.version or "", given.root.resolve(), given.dry_run)
-    try:
-        if given.only and not given.version:
-            release.version = versions_in(release)[CMAKE]
-    except Fault as fault:
-        print(f"fault    versions: {fault}", file=sys.stderr)
-        return 1
-    if not re.fullmatch(r"\d+\.\d+\.\d+", release.version):
+    release = Release(given.version or "", given.root.resolve(), given.dry_run, bool(given.only))
+    if given.only and not given.version:
+        found, fault = attempt(lambda: versions_in(release)[CMAKE])
+        if fault:
+            print(f"fault    versions: {fault}", file=sys.stderr)
+            return 1
+        release.version = found
+    if not VERSION.fullmatch(release.version):
         parser.error(f"VERSION '{release.version}' is none; expected such as 1.0.0")
+    started, _ = attempt(release.head)
+    faults = 0
     for step in STEPS:
         name = step.__name__
         if given.only and name != given.only:
@@ -260,12 +291,33 @@ def main(arguments: list[str] | None = None) -> int:
         if name in given.skip:
             print(f"skipped  {name}, as asked", flush=True)
             continue
-        try:
-            print(f"{'would' if release.is_dry else 'ok':<8} {name}: {step(release)}", flush=True)
-        except Fault as fault:
-            print(f"fault    {name}: {fault}", file=sys.stderr, flush=True)
-            return 1
-    return 0
+        said, fault = attempt(partial(step, release))
+        if not fault:
+            print(f"{'would' if release.is_dry else 'ok':<8} {name}: {said}", flush=True)
+            continue
+        faults += 1
+        print(f"fault    {name}: {fault}{undo(release, step, started)}", file=sys.stderr, flush=True)
+        if not release.is_dry:
+            break
+    return 1 if faults else 0
+
+
+def attempt(step: Callable[[], str]) -> tuple[str, str]:
+    """What a step says, and its fault in one line: "" where there is none. JSON that is broken is a ValueError."""
+    try:
+        return step(), ""
+    except (Fault, OSError, ValueError) as fault:
+        return "", " ".join(f"{fault}".split()) or type(fault).__name__
+
+
+def undo(release: Release, at: Step, started: str) -> str:
+    """How to take back what the steps have written; "" before they have written anything."""
+    if not release.has_begun or release.is_alone:
+        return ""
+    if at is notes:
+        return "; the tag is made: mend it and run --only notes"
+    return f"; undo by: git {'checkout HEAD .' if attempt(release.head)[0] == started else f'reset --hard {started}'}"
+
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "harness/compare/agreement_report.h"
+#include "tests/places.h"
 #include "tests/said.h"
 
 namespace attn::agreement_test {
@@ -26,6 +28,19 @@ TEST(Kendall, TauIsThatOfTheReport) {
   EXPECT_DOUBLE_EQ(kendall_tau({1, 2, 3, 4}, {1, 2, 4, 3}).value(), 4.0 / 6);
   EXPECT_FALSE(kendall_tau({1, 1, 1}, {1, 2, 3}).has_value());
   EXPECT_FALSE(kendall_tau({1, 2, 3}, {1, 1, 1}).has_value());
+}
+
+// The cases that tests/python/plots/test_agreement.py reads too: ties on one side and on both, and
+// few variants. Their values are those of scipy.stats.kendalltau.
+TEST(Kendall, BothLanguagesGiveTheTauOfScipy) {
+  std::ifstream file(source_folder() / "tests/data/kendall_tau.json");
+  const Json cases = Json::parse(file);
+  ASSERT_GE(cases.size(), 14u);
+  for (const Json& known : cases) {
+    const auto tau = kendall_tau(known["x"].get<Numbers>(), known["y"].get<Numbers>());
+    ASSERT_EQ(tau.has_value(), !known["tau"].is_null()) << known;
+    if (tau) EXPECT_NEAR(*tau, known["tau"].get<double>(), 1e-12) << known;
+  }
 }
 
 TEST(Kendall, TheIntervalIsThatOfTheReport) {
@@ -186,6 +201,24 @@ TEST(Agreements, OfTunedSettingsTheChoiceCounts) {
   metrics_of(other).validation = 0.6;  // of the other 0.7
   rows.push_back(other);
   EXPECT_DOUBLE_EQ(agreements_of(rows).pairs[0].tau.value(), 1);
+}
+
+// Variants that score alike on one task, or on both, count as no pair there: tau-b.
+TEST(Agreements, TiesCountForNeither) {
+  const Agreements found =
+      agreements_of(both(on("mqar", {0.9, 0.9, 0.8, 0.7}), on("lm", {2.0, 2.1, 2.2, 2.2})));
+  ASSERT_EQ(found.pairs.size(), 1u);
+  EXPECT_NEAR(found.pairs[0].tau.value(), 4.0 / 5, 1e-12);
+}
+
+TEST(Agreements, FewerThanThreeVariantsMakeNoOrder) {
+  for (const Numbers& bits : {Numbers{2.0}, Numbers{2.0, 2.1}}) {
+    const Agreements found = agreements_of(both(on("mqar", kRecall), on("lm", bits)));
+    ASSERT_EQ(found.pairs.size(), 1u);
+    EXPECT_FALSE(found.pairs[0].tau.has_value());
+    EXPECT_FALSE(found.pairs[0].interval.has_value());
+  }
+  EXPECT_TRUE(agreements_of(both(on("mqar", kRecall), on("lm", {2.0, 2.1, 2.2}))).pairs[0].tau);
 }
 
 TEST(Agreements, APairWithoutTauSaysWhy) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "harness/train/optimizer.h"
 #include "tests/harness/run/fake_cell.h"
 #include "tests/places.h"
 #include "tests/said.h"
@@ -78,6 +79,11 @@ TEST(Protocol, TellsTheConstantsOfTheSources) {
   EXPECT_TRUE(
       holds("measure/statistics.cc", "int kResamples = " + number("speed", "bootstrap_resamples")));
   EXPECT_TRUE(holds("measure/statistics.cc", "double kTail = 0.025;"));
+  EXPECT_DOUBLE_EQ(definition["confidence_level"].get<double>(), 1 - 2 * 0.025);
+  const Json& optimizer = definition["accuracy"]["optimizer"];
+  EXPECT_EQ(optimizer["beta1"], AdamWConfig().beta1);
+  EXPECT_EQ(optimizer["beta2"], AdamWConfig().beta2);
+  EXPECT_EQ(optimizer["epsilon"], AdamWConfig().epsilon);
   EXPECT_TRUE(holds("verify/slopes.cc", "double kAllowed = 1e-3;"));
   EXPECT_EQ(definition["verification"]["gradient_bound"], 1e-3);
   EXPECT_TRUE(holds("verify/differences.cc", "double kAllowedDifference = 1e-2;"));

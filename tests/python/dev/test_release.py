@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -60,12 +61,64 @@ class ReleaseCase(InFolder):
     def refused(self, fault: str, *arguments: str) -> None:
         head, tags = self.git("rev-parse", "HEAD"), self.git("tag")
         code, said = self.run_release(*(arguments or ("1.0.0", *UNTESTED)))
+        undo = said.splitlines()[-1].partition("; undo by: ")[2]
+        if undo:
+            subprocess.run(undo.split(), cwd=self.folder, check=True, capture_output=True)
+            self.assertEqual(self.git("status", "--porcelain"), "", undo)
         self.assertEqual((code, said.splitlines()[-1].partition(":")[0]), (1, f"fault    {fault.partition(':')[0]}"), said)
         self.assertIn(fault.partition(": ")[2], said)
-        self.assertEqual((self.git("rev-parse", "HEAD"), self.git("tag")), (head, tags), "a fault leaves no commit and no tag")
+        self.assertEqual((self.git("rev-parse", "HEAD"), self.git("tag")), (head, tags), "what a fault says takes back what was written")
 
 
 class Release(ReleaseCase):
+    def test_a_dry_run_tells_every_fault(self) -> None:
+        self.write("CITATION.cff", "version: 0.2.7\n")
+        self.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n")
+        (self.folder / ".ci" / "run").unlink()
+        code, said = self.run_release("1.0.0", "--dry-run")
+        self.assertEqual(code, 1)
+        self.assertEqual(re.findall(r"^fault +(\w+):", said, re.M), ["clean", "versions", "changelog", "tests"])
+        self.assertEqual(said.count("\n"), len(release.STEPS))
+        self.assertNotIn("undo", said)
+
+    def test_a_fault_of_files_and_of_json_is_one_line(self) -> None:
+        for name, text in ((".zenodo.json", '{"version":\n'), ("CHANGELOG.md", None)):
+            (self.folder / name).unlink()
+            if text is None:
+                (self.folder / name).mkdir()
+                self.write(f"{name}/kept", "")
+            else:
+                self.write(name, text)
+            self.commit("a file is broken")
+            code, said = self.run_release("1.0.0", *UNTESTED)
+            self.assertEqual(code, 1)
+            self.assertRegex(said, r"(?:.*\n)*fault    (versions|changelog): .+\n\Z")
+            self.assertNotIn("Traceback", said)
+            self.git("reset", "-q", "--hard", "HEAD~1")
+        (self.folder / ".zenodo.json").write_bytes(b"\xff")
+        self.assertRegex(self.run_release("--only", "versions")[1], r"\Afault    versions: .+\n\Z")
+
+    def test_the_version_is_above_that_of_the_files(self) -> None:
+        self.git("tag", "-d", "v0.2.0")
+        for version in ("0.2.0", "0.1.9"):
+            self.refused(f"versions: {version} is not above 0.2.0", version, *UNTESTED)
+
+    def test_tags_that_name_no_version_do_not_count(self) -> None:
+        for name in ("vision", "v9", "v2.0.0-rc1", "v0.10"):
+            self.git("tag", name)
+        self.assertEqual(release.Release("1.0.0", self.folder).last_tag(), "v0.2.0")
+        self.git("tag", "v0.10.0")
+        self.git("tag", "v0.9.0")
+        self.assertEqual(release.Release("1.0.0", self.folder).last_tag(), "v0.10.0")
+
+    def test_a_heading_of_the_version_in_any_form_is_refused(self) -> None:
+        whole = (self.folder / "CHANGELOG.md").read_text()
+        for heading, is_there in (("## 1.0.0", True), ("## [1.0.0] - 2026", True), ("### v1.0.0 (x)", True), ("## 1.0.01", False), ("## 11.0.0", False)):
+            self.write("CHANGELOG.md", f"{whole}\n{heading}\n\n- x\n")
+            self.commit("a heading")
+            code, said = self.run_release("1.0.0", "--dry-run")
+            self.assertEqual((code, f"has the heading '{heading}' already" in said), (int(is_there), is_there), said)
+
     def test_a_dry_run_writes_nothing(self) -> None:
         self.ci("exit 1")
         self.commit("tests that fail")
@@ -86,6 +139,7 @@ class Release(ReleaseCase):
         self.assertIn(f"date-released: {made.today}\n", (self.folder / "CITATION.cff").read_text())
         self.assertEqual(json.loads((self.folder / ".zenodo.json").read_text())["publication_date"], made.today)
         self.assertEqual(self.git("log", "-1", "--format=%s", "v1.0.0"), "Version 1.0.0\n")
+        self.assertLess(said.index(" commit:"), said.index(" tests:"))
         self.assertEqual(self.git("cat-file", "-t", "v1.0.0"), "tag\n")
         self.assertIn("not signed", said)
         self.assertEqual(self.git("status", "--porcelain"), "")
@@ -102,7 +156,9 @@ class Release(ReleaseCase):
         self.ci("echo broken >&2; exit 3")
         self.commit("tests that fail")
         self.refused("tests: ended with 3")
-        self.git("checkout", "-q", ".")
+        self.write("CITATION.cff", (self.folder / "CITATION.cff").read_text().replace("date-released", "released"))
+        self.commit("no date")
+        self.refused("versions: CITATION.cff lacks date-released")
 
     def test_what_was_released_stays(self) -> None:
         self.write("tests/data/rows/1.0.0.jsonl", "{}\n")
@@ -133,40 +189,60 @@ class Release(ReleaseCase):
         self.commit("nothing new")
         self.refused("changelog: has nothing under '## Unreleased'")
 
+    def at(self) -> str:
+        return self.git("rev-parse", "HEAD").strip()
+
     def test_the_program_writes_the_rows_of_its_version(self) -> None:
         program = self.folder / "build" / "native" / "attnbench"
-        for cells, status, fault in ((8, "ok", ""), (7, "ok", "not eight"), (8, "failed", "not eight")):
-            line = json.dumps({"status": status})
-            self.write("build/native/attnbench", f'#!/bin/sh\nfor o; do [ "$p" = -o ] && f=$o; p=$o; done\n(echo "{{}}"; for i in $(seq {cells}); do echo \'{line}\'; done) >"$f"\n')
+        this = {"commit": self.at(), "dirty": False}
+        for cells, status, of, fault in (
+            (7, "ok", this, "not eight"),
+            (8, "failed", this, "not eight"),
+            (8, "ok", this | {"dirty": True}, "dirty True"),
+            (8, "ok", this | {"commit": "0" * 40}, "measured by commit 000"),
+            (8, "ok", this, ""),
+        ):
+            head, line = json.dumps({"environment": of}), json.dumps({"status": status})
+            script = f"(echo '{head}'; for i in $(seq {cells}); do echo '{line}'; done) >\"$f\""
+            self.write("build/native/attnbench", f'#!/bin/sh\nfor o; do [ "$p" = -o ] && f=$o; p=$o; done\n{script}\n')
             program.chmod(0o755)
             made = release.Release("1.0.0", self.folder)
             if fault:
                 with self.assertRaisesRegex(release.Fault, fault):
                     release.rows(made)
+                self.assertEqual(self.git("status", "--porcelain"), "", "faulty rows stay in build/")
             else:
                 self.assertIn(f"1.0.0-{made.today}-sample.jsonl", release.rows(made))
-            for file in (self.folder / "tests/data/rows").glob("1.0.0*"):
-                file.unlink()
+        self.assertEqual(self.git("show", "--name-only", "--format=%s").split("\n\n"), ["Rows of version 1.0.0", f"tests/data/rows/1.0.0-{made.today}-sample.jsonl\n"])
+        with self.assertRaisesRegex(release.Fault, "is there already"):
+            release.rows(made)
 
-    def test_a_wheel_of_another_version_is_refused(self) -> None:
-        into = self.folder / "build" / "release" / "wheels"
+    def test_a_wheel_of_another_version_or_commit_is_refused(self) -> None:
+        into, run = self.folder / "build" / "release" / "wheels", release.Release.done
 
-        def done(_: object, *words: object, shown: bool = False) -> str:
+        def done(made: release.Release, *words: str | Path, shown: bool = False) -> str:
             if "wheel" in words:
                 into.mkdir(parents=True, exist_ok=True)
                 (into / "attnbench.whl").write_text("")
-            return "attnbench 1.0.0\n" if "--version" in words else said if "-c" in words else ""
+            if words[0] == "git":
+                return run(made, *words)
+            return f"attnbench 1.0.0\ncommit   {commit}\ndirty    {dirty}\n" if "--version" in words else said if "-c" in words else ""
 
-        for said, fits in (("1.0.0\n", True), ("0.2.0\n", False)):
+        for said, commit, dirty, fault in (
+            ("1.0.0\n", self.at(), "false", ""),
+            ("0.2.0\n", self.at(), "false", "0.2.0, not 1.0.0"),
+            ("1.0.0\n", "0" * 40, "false", "the wheel's program says that it is 1.0.0 of commit 000"),
+            ("1.0.0\n", self.at(), "true", "dirty true; expected"),
+        ):
             with mock.patch.object(release.Release, "done", done):
-                if fits:
+                if not fault:
                     self.assertEqual(release.wheels(release.Release("1.0.0", self.folder)), "attnbench.whl")
                 else:
-                    with self.assertRaisesRegex(release.Fault, "0.2.0 and 1.0.0, not 1.0.0"):
+                    with self.assertRaisesRegex(release.Fault, fault):
                         release.wheels(release.Release("1.0.0", self.folder))
 
     def test_no_version_is_wrong_usage(self) -> None:
-        for words in (["1.0"], [], ["1.0.0", "--only", "mark"]):
+        for words in (["1.0"], [], ["01.0.0"], ["1.0.00"], ["1.0.0\n"], ["1.0.٣"], ["1.0.0", "--only", "mark"]):
             done = subprocess.run([sys.executable, "-m", "dev.release", *words], capture_output=True, text=True, cwd=ROOT)
             self.assertEqual(done.returncode, 2, done.stderr)
 
@@ -179,3 +255,14 @@ class Here(InFolder):
 
     def test_the_wrapper_is_a_command(self) -> None:
         self.assertTrue(Path(ROOT / "scripts" / "dev" / "release").stat().st_mode & 0o111)
+
+    def test_a_dry_run_sets_nothing_up(self) -> None:
+        (self.folder / "scripts" / "dev").mkdir(parents=True)
+        for name in ("release", "release.py"):
+            shutil.copy(ROOT / "scripts" / "dev" / name, self.folder / "scripts" / "dev")
+        setup = self.folder / "scripts" / "setup"
+        setup.write_text('#!/bin/sh\necho set up\nexit 3\n')
+        setup.chmod(0o755)
+        for words, code in ((["1.0.0", "--dry-run"], 1), (["--dry-run", "1.0.0"], 1), (["--help"], 0), (["1.0.0"], 3)):
+            done = subprocess.run([self.folder / "scripts" / "dev" / "release", *words], capture_output=True, text=True)
+            self.assertEqual((done.returncode, "set up" in done.stdout), (code, code == 3), done.stderr)

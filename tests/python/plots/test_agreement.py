@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from attnbench.plots.rows.agreement import LEAST, agreements, kendall_tau, tau_i
 from attnbench.plots.rows.scores import task_groups
 from attnbench.reports.document import document
 
+from ..faults import ROOT
 from .probe_rows import cell
 from .test_overview import InOverview
 
@@ -34,6 +36,24 @@ class Agreements(InOverview):
         self.assertEqual(kendall_tau([1, 2, 3], [3, 2, 1]), -1)
         self.assertAlmostEqual(kendall_tau([1, 1, 2, 3], [1, 2, 3, 4]), 5 / math.sqrt(5 * 6), msg="tau-b of one tie")
         self.assertTrue(math.isnan(kendall_tau([1, 1, 1], [1, 2, 3])))
+
+    def test_both_languages_give_the_tau_of_scipy(self) -> None:
+        """The cases that tests/harness/compare/agreement_test.cc reads too: ties on one side and on both, and few variants."""
+        cases = json.loads((ROOT / "tests" / "data" / "kendall_tau.json").read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(cases), 14)
+        for case in cases:
+            tau = kendall_tau(case["x"], case["y"])
+            self.assertEqual(math.isnan(tau), case["tau"] is None, case)
+            if case["tau"] is not None:
+                self.assertAlmostEqual(tau, case["tau"], places=12, msg=str(case))
+
+    def test_ties_count_for_neither_and_fewer_than_three_variants_make_no_order(self) -> None:
+        (found,) = self.of(on("copy", dict(zip(NAMES, (0.9, 0.9, 0.8, 0.7), strict=False))), in_bits(dict(zip(NAMES, (2.0, 2.1, 2.2, 2.2), strict=False))))
+        self.assertAlmostEqual(found.tau, 4 / 5)
+        scores = dict(zip(NAMES, (0.9, 0.8, 0.7), strict=False))
+        for shared, pairs in ((1, 0), (2, 0), (3, 1)):
+            bits = in_bits(dict(zip(NAMES[:shared], (2.0, 2.1, 2.2), strict=False)))
+            self.assertEqual(len(self.of(on("copy", scores), bits)), pairs, shared)
 
     def test_less_bits_are_better(self) -> None:
         good = {name: 0.1 * i for i, name in enumerate(NAMES)}

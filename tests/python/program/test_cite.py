@@ -13,6 +13,7 @@ from .test_cli import TINY, attnbench, rows_of
 
 VERSION = re.search(r"VERSION ([\d.]+) LANGUAGES", (ROOT / "CMakeLists.txt").read_text())[1]
 NAME = "attnbench-1"
+OLD = ROOT / "tests" / "data" / "rows" / "0.1.0-2026-11-20-quick.jsonl"
 
 
 def shown(*arguments):
@@ -84,7 +85,7 @@ def entries(text):
 class Cite(InFolder):
     def test_the_program_is_cited_with_version_commit_and_protocol(self):
         (entry,) = entries(shown("cite")).values()
-        self.assertEqual((entry["kind"], entry["version"]), ("software", VERSION))
+        self.assertEqual((entry["kind"], entry["version"]), ("misc", VERSION), "plain styles of BibTeX know no @software")
         self.assertIn(f"{NAME} ({protocol()['hash']})", entry["note"])
         self.assertIn(re.search(r"commit +(\w+)", shown("--version"))[1][:12], entry["note"])
         cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -102,6 +103,49 @@ class Cite(InFolder):
         self.assertIn("before protocols had names", rows["note"])
         self.assertEqual(rows["year"], head["started_at"][:4])
 
+    def written(self, name, *runs):
+        """A rows file of runs, each an environment and a protocol, or None; every run has a cell."""
+        head, cell = map(json.loads, OLD.read_text().splitlines()[:2])
+        lines = []
+        for number, (environment, named) in enumerate(runs):
+            own = {"run": f"{name}-{number}"}
+            lines += [{**head, **own, "merged": True, "environment": head["environment"] | environment, **({"protocol": named} if named else {})}]
+            lines += [{**cell, **own, "cell": f"{number:x}{cell['cell'][1:]}"}]
+        (self.folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return self.folder / name
+
+    def test_a_fact_that_begins_another_is_told_too(self):
+        plain, longer = {"name": NAME, "hash": "0" * 16, "departs": []}, {"name": NAME, "hash": "0" * 16, "departs": ["length"]}
+        file = self.written("rows.jsonl", ({"cpu_model": "Xeon 2", "commit": "b" * 40}, longer), ({"cpu_model": "Xeon", "commit": "a" * 40}, plain),
+                            ({"cpu_model": "Xeon 2", "commit": "a" * 40, "dirty": True}, None), ({"cpu_model": "Xeon 2", "commit": "a" * 40, "dirty": True}, longer))  # fmt: skip
+        *tools, rows = entries(shown("cite", file)).items()
+        version = "attnbench_0_1_0_"
+        self.assertEqual([key for key, _ in tools], [version + "b" * 7, version + "a" * 7, version + "a" * 7 + "_dirty"])
+        by = f"attnbench 0.1.0, commit {'b' * 12}; attnbench 0.1.0, commit {'a' * 12}; attnbench 0.1.0, commit {'a' * 12} with local changes"
+        self.assertEqual(rows[1]["howpublished"], f"{by} on Xeon 2; Xeon")
+        self.assertIn(f", protocol {NAME} ({'0' * 16}), departs in length; {NAME} ({'0' * 16})", rows[1]["note"])
+        self.assertTrue(tools[1][1]["note"].endswith(f", protocol {NAME} ({'0' * 16})"), tools)
+
+    def test_no_key_comes_twice_over_several_files(self):
+        a, b = {"cpu_model": "A", "commit": "a" * 40, "dirty": False}, {"cpu_model": "B", "commit": "a" * 40, "dirty": False}
+        files = [self.written("a.jsonl", (a, None)), self.written("b.jsonl", (b, None), ({**b, "dirty": True}, None)), self.folder / "copy.jsonl"]
+        files[2].write_bytes(files[0].read_bytes())
+        text = shown("cite", *files)
+        keys = re.findall(r"^@misc\{(\w+),$", text, re.M)
+        self.assertEqual(len(keys), 4, text)
+        self.assertEqual(len(set(keys)), 4, text)
+        self.assertEqual([key.startswith("attnbench_rows_") for key in keys], [False, False, True, True])
+        self.assertEqual(text.count("@"), 4)
+
+    def test_rows_without_a_cell_match_nothing(self):
+        whole, bare = self.written("whole.jsonl", ({}, None)), self.folder / "bare.jsonl"
+        bare.write_text(whole.read_text().splitlines()[0] + "\n")
+        for files in ([bare], [whole, bare]):
+            done = attnbench("cite", *files)
+            self.assertEqual((done.returncode, done.stdout), (4, ""), done.stderr)
+            self.assertIn("nothing matched", done.stderr)
+            self.assertIn("bare.jsonl", done.stderr)
+
     def test_the_checksum_is_of_what_the_lines_say(self):
         file = self.folder / "rows.jsonl"
         attnbench("run", *TINY, "-o", file)
@@ -117,7 +161,7 @@ class Cite(InFolder):
         self.assertNotIn(said, shown("cite", file))
 
     def test_texts_of_hostile_rows_stay_within_their_fields(self):
-        head, *cells = map(json.loads, (ROOT / "tests" / "data" / "rows" / "0.1.0-2026-11-20-quick.jsonl").read_text().splitlines())
+        head, *cells = map(json.loads, OLD.read_text().splitlines())
         head["environment"] |= {"cpu_model": "A},\n@misc{evil, \\input{x} % \x1b[31m", "version": "1}{,\n"}
         file = self.folder / "a}b_c%.jsonl"
         file.write_text("".join(json.dumps(line) + "\n" for line in (head, *cells)))
