@@ -201,7 +201,7 @@ ATTN_VNNI_TARGET __attribute__((noinline)) void add_block(int64_t count, const u
         add_values_step<kRows>(v0, v1, weights, word + step, sums);
       } else {
         const __m512i half = _mm512_set1_epi8(15), zero = _mm512_set1_epi8(8);
-        const auto low_half = [&](__m512i x) {
+        const auto low_half = [&](__m512i x) ATTN_VNNI_TARGET {
           return _mm512_sub_epi8(_mm512_and_si512(x, half), zero);
         };
         add_values_step<kRows>(low_half(v0), low_half(v1), weights, word + 2 * step, sums);
