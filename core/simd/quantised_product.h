@@ -11,8 +11,8 @@
 
 namespace attn {
 
-// Rounding of a query to 16 bits is at most this share of its largest number; of a weight, of the
-// largest of its kValueRows positions.
+// Rounding of a query to 16 bits is at most this share of its largest number; of a weight times a
+// scale, of the largest such product of its kValueRows positions in a block of channels.
 inline constexpr double kQuantisedQueryRounding = 0.5 / (127 * 256);
 inline constexpr double kQuantisedWeightRounding = 0.5 / 65535;
 

@@ -94,35 +94,15 @@ ATTN_VNNI_TARGET void score_panel(int64_t blocks, const uint8_t* panel, const Qu
                        _mm512_mul_ps(found[r][v], _mm512_set1_ps(query_scales[r])));
 }
 
-// Weights of up to kMostRows rows on the positions of a tile.
+// Weights of up to kMostRows rows on the positions of a tile, times the scales of one block of
+// channels: two bytes each, four positions a word.
 struct TileWeights {
-  float shares[kMostRows][kValueRows];  // of the row's largest weight, times 65535
-  float largest[kMostRows];
-  // Times the scales of one block of channels: two bytes each, four positions a word.
   uint8_t high[kMostRows][kValueRows], low[kMostRows][kValueRows];
   float units[kMostRows];  // of which there are 256·high + low
 };
 
 ATTN_VNNI_TARGET inline __mmask16 first_lanes(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
-}
-
-// Shares of `count` weights of each row, and zeros up to a multiple of 64.
-ATTN_VNNI_TARGET void take_weights(int64_t rows, int64_t count, const real* weights, int64_t stride,
-                                   TileWeights& to) {
-  const int64_t padded = (count + 63) / 64 * 64;
-  for (int64_t r = 0; r < rows; ++r) {
-    const real* const row = weights + r * stride;
-    __m512 most = _mm512_setzero_ps();
-    for (int64_t j = 0; j < padded; j += 16)
-      most = _mm512_max_ps(_mm512_maskz_loadu_ps(first_lanes(count - j), row + j), most);
-    to.largest[r] = _mm512_reduce_max_ps(most);
-    const __m512 factor = _mm512_set1_ps(to.largest[r] > 0 ? 65535 / to.largest[r] : 0);
-    for (int64_t j = 0; j < padded; j += 16)
-      _mm512_storeu_ps(
-          to.shares[r] + j,
-          _mm512_mul_ps(factor, _mm512_maskz_loadu_ps(first_lanes(count - j), row + j)));
-  }
 }
 
 // The bytes of 64 integers below 65536, in the order of positions: packing works within quarters of
@@ -139,30 +119,37 @@ ATTN_VNNI_TARGET inline void store_bytes(const __m512i* x, uint8_t* high, uint8_
                                                                _mm512_and_si512(second, mask))));
 }
 
-// Weights times the scales of one block of channels, as bytes.
-ATTN_VNNI_TARGET void weigh_scales(int64_t rows, int64_t count, const uint8_t* scales,
-                                   TileWeights& to) {
+// Zeros up to a multiple of 64 positions. A row's unit is of its largest product: a large scale at
+// a position of little weight costs the others no digits.
+ATTN_VNNI_TARGET void weigh_scales(int64_t rows, int64_t count, const real* weights, int64_t stride,
+                                   const uint8_t* scales, TileWeights& to) {
   const int64_t padded = (count + 63) / 64 * 64;
-  __m512 of[kValueRows / 16], most = _mm512_setzero_ps(), total = most;
+  __m512 of[kValueRows / 16], total = _mm512_setzero_ps();
   for (int64_t j = 0; j < padded; j += 16) {
     const __m256i bits = _mm256_maskz_loadu_epi16(first_lanes(count - j), scales + 2 * j);
     of[j / 16] = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-    most = _mm512_max_ps(of[j / 16], most);
     total = _mm512_add_ps(of[j / 16], total);
   }
-  const float largest = _mm512_reduce_max_ps(most), sum = _mm512_reduce_add_ps(total);
-  const __m512 inverse = _mm512_set1_ps(largest > 0 ? 1 / largest : 0);
-  for (int64_t j = 0; j < padded; j += 16) of[j / 16] = _mm512_mul_ps(of[j / 16], inverse);
+  const bool is_finite = _mm512_reduce_add_ps(total) <= std::numeric_limits<float>::max();
   for (int64_t r = 0; r < rows; ++r) {
-    to.units[r] = sum <= std::numeric_limits<float>::max()
-                      ? to.largest[r] * largest / 65535
-                      : std::numeric_limits<float>::quiet_NaN();
+    const real* const row = weights + r * stride;
+    __m512 products[kValueRows / 16], most = _mm512_setzero_ps();
+    for (int64_t j = 0; j < padded; j += 16) {
+      const __m512 some = _mm512_maskz_loadu_ps(first_lanes(count - j), row + j);
+      products[j / 16] = _mm512_mul_ps(some, of[j / 16]);
+      most = _mm512_max_ps(products[j / 16], most);
+    }
+    const float largest = _mm512_reduce_max_ps(most);
+    to.units[r] = is_finite ? largest / 65535 : std::numeric_limits<float>::quiet_NaN();
+    const bool has_inverse = largest >= std::numeric_limits<float>::min();
+    const __m512 inverse = _mm512_set1_ps(has_inverse ? 1 / largest : 0),
+                 steps = _mm512_set1_ps(65535);
     for (int64_t j = 0; j < padded; j += 64) {
       __m512i x[4];
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v)
-        x[v] = _mm512_cvtps_epi32(
-            _mm512_mul_ps(_mm512_loadu_ps(to.shares[r] + j + v * 16), of[j / 16 + v]));
+        x[v] =
+            _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_mul_ps(products[j / 16 + v], inverse), steps));
       store_bytes(x, to.high[r] + j, to.low[r] + j);
     }
   }
@@ -282,11 +269,10 @@ ATTN_VNNI_TARGET void vnni_add_values(const QuantisedLayout& layout, int64_t row
   const int64_t number_bytes = tile_rows * kScaleChannels * layout.bits / 8;
   for (int64_t r = 0; r < rows; r += kMostRows) {
     const int64_t some = std::min(kMostRows, rows - r);
-    take_weights(some, count, weights + r * stride, stride, taken);
     for (int64_t b = 0; b < layout.blocks(); ++b) {
       const uint8_t* const block = tile + b * tile_rows * layout.block_bytes();
       const int64_t first = b * kScaleChannels;
-      weigh_scales(some, count, block + number_bytes, taken);
+      weigh_scales(some, count, weights + r * stride, stride, block + number_bytes, taken);
       ATTN_OF_ROWS(add_block, some, layout.bits, count, block, taken,
                    std::min(kScaleChannels, layout.dim - first), sum + r * layout.dim + first,
                    layout.dim, factors + r)

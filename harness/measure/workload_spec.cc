@@ -70,9 +70,9 @@ std::optional<std::string> why_not(const WorkloadSpec& spec) {
   if (spec.cache != CacheType::float32) {
     if (!spec.causal)
       return "a cache of keys and values is of decoding, which is causal; add --causal true";
+    if (auto reason = spec.variant->why_no_decoder(shape, params)) return reason;
     if (!spec.variant->traits.typed_cache)
       return fmt::format("its decoder has no cache of {}", name_of(spec.cache));
-    if (auto reason = spec.variant->why_no_decoder(shape, params)) return reason;
   }
   if (spec.mode != Mode::decode) {
     auto reason = spec.variant->why_not(shape, params);

@@ -15,7 +15,7 @@ ComparedRows compare_token(const SeenPass& seen, const WorkloadSpec& spec, bool 
   if (by_reference) {
     ReferenceInputs inputs = reference_inputs(seen, {last});
     inputs.config.max_len = std::max(inputs.config.max_len, last + 1);
-    inputs.cache = spec.cache;
+    inputs.round_as_cached(spec.cache);
     return compare_outputs(seen, inputs, spec.dtype);
   }
   const Tensor forward =

@@ -8,6 +8,7 @@
 
 #include "core/base/bfloat16.h"
 #include "harness/check/contract.h"
+#include "variants/catalog.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::planted_caches_test {
@@ -194,8 +195,7 @@ VariantInfo planted(Fault fault) {
           .make = [fault](const AttentionConfig& c) { return std::make_unique<Planted>(c, fault); },
           .reference =
               [](const ReferenceInputs& x) {
-                return oracle::softmax_attention(x.q, x.cached_keys(x.k), x.cached_values(),
-                                                 x.visible());
+                return oracle::softmax_attention(x.q, x.k, x.v, x.visible());
               }};
 }
 
@@ -226,6 +226,41 @@ TEST(PlantedCaches, AreCaughtAtAPublishedShape) {
   ASSERT_EQ(right.size(), 1U) << "the check of caches alone";
   EXPECT_EQ(right[0].outcome, attn_check::Outcome::passed) << right[0].detail;
   EXPECT_EQ(wrong.at(0).outcome, attn_check::Outcome::failed);
+}
+
+// A ring of one position less than the window: it answers as it should until it wraps.
+class ShortRing final : public Attention {
+ public:
+  explicit ShortRing(const AttentionConfig& config)
+      : Attention(config), window_(config.params.integer("window")) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, {.causal = mask.causal, .window = window_});
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return softmax_decoder(position, capacity, window_);
+  }
+  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                             CacheType cache) const override {
+    return typed_softmax_decoder(position, capacity, cache, {.window = window_ - 1});
+  }
+
+  int64_t window_;
+};
+
+TEST(PlantedCaches, ARingIsCheckedPastItsWindow) {
+  const AttentionShape shape{.heads = 2, .head_dim = 32, .causal = true, .cache = CacheType::int8};
+  VariantInfo info = find_variant("truncated");
+  for (const int64_t window : {64, 1023}) {
+    const auto right = check_variant_at(info, {{"window", window}}, shape, 1, 2);
+    EXPECT_EQ(right.at(0).outcome, attn_check::Outcome::passed) << right.at(0).detail;
+    VariantInfo wrong = info;
+    wrong.make = make_as<ShortRing>;
+    const auto caught = check_variant_at(wrong, {{"window", window}}, shape, 1, 2).at(0);
+    EXPECT_EQ(caught.outcome, attn_check::Outcome::failed) << window;
+    EXPECT_NE(caught.detail.find("is off by"), std::string::npos) << caught.detail;
+  }
 }
 
 TEST(PlantedCaches, NoOtherTypeWithoutTheTrait) {

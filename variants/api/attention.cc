@@ -170,7 +170,10 @@ double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) con
   if (!declared)
     return static_cast<double>(
         decoder(shape.batch, shape.kv_len, kept, shape.dtype, shape.cache)->state_bytes());
-  const bool shared = group > 1 && shared_decoder({1, kept, group, config_.head_dim}, 1);
+  const Shape position{1, kept, group, config_.head_dim};
+  const bool shared = group > 1 && (shape.cache == CacheType::float32
+                                        ? shared_decoder(position, 1)
+                                        : do_cached_decoder(position, 1, shape.cache));
   const double of_all = declared->sequence_state_bytes;
   return (declared->state_bytes - of_all) / static_cast<double>(shared ? group : 1) + of_all;
 }

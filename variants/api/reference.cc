@@ -8,29 +8,28 @@
 namespace attn {
 namespace {
 
-oracle::Array as_cached(const oracle::Array& x, CacheNumber number, CacheType type) {
-  const int64_t recent = keeps_recent(type) ? kRecentPositions : 0;
+oracle::Array as_cached(oracle::Array x, CacheNumber number, int64_t recent) {
   switch (number) {
     case CacheNumber::float32:
       return x;
     case CacheNumber::bfloat16:
-      return oracle::cached(x, recent, oracle::cached_in_bfloat16);
+      return oracle::cached(std::move(x), recent, oracle::cached_in_bfloat16);
     case CacheNumber::int8:
-      return oracle::cached(x, recent, oracle::cached_in_integers<127>);
+      return oracle::cached(std::move(x), recent, oracle::cached_in_integers<127>);
     case CacheNumber::int4:
-      return oracle::cached(x, recent, oracle::cached_in_integers<7>);
+      return oracle::cached(std::move(x), recent, oracle::cached_in_integers<7>);
   }
   return x;
 }
 
 }  // namespace
 
-oracle::Array ReferenceInputs::cached_keys(const oracle::Array& keys) const {
-  return as_cached(keys, keys_of(cache), cache);
-}
-
-oracle::Array ReferenceInputs::cached_values() const {
-  return as_cached(v, values_of(cache), cache);
+void ReferenceInputs::round_as_cached(CacheType type) {
+  const int64_t recent = keeps_recent(type) ? kRecentPositions : 0;
+  cache = type;
+  k = as_cached(std::move(k), keys_of(type), recent);
+  v = as_cached(std::move(v), values_of(type), recent);
+  if (keys_of(type) == CacheNumber::bfloat16) q = as_cached(std::move(q), CacheNumber::bfloat16, 0);
 }
 
 oracle::Visibility ReferenceInputs::visible() const {
@@ -54,8 +53,7 @@ oracle::Visibility ReferenceInputs::visible(std::function<bool(int64_t i, int64_
 
 oracle::Array softmax_where(const ReferenceInputs& x,
                             std::function<bool(int64_t i, int64_t j)> sees) {
-  return oracle::softmax_attention(x.q, x.cached_keys(x.k), x.cached_values(),
-                                   x.visible(std::move(sees)));
+  return oracle::softmax_attention(x.q, x.k, x.v, x.visible(std::move(sees)));
 }
 
 }  // namespace attn

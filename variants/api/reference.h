@@ -31,11 +31,10 @@ struct ReferenceInputs {
   // outputs of the others at 0.
   std::vector<int64_t> rows = {};
 
-  // In what the decoder caches that answers the last query. A reference of a variant with trait
-  // `typed_cache` reads its keys and values through the two functions: as they are cached.
+  // What the decoder caches that answers the last query. Keys and values are then what it gives
+  // back; queries are rounded as keys of bfloat16 take them.
   CacheType cache = CacheType::float32;
-  oracle::Array cached_keys(const oracle::Array& keys) const;
-  oracle::Array cached_values() const;
+  void round_as_cached(CacheType type);  // in their place, once
 
   const Params& params() const { return config.params; }
   // Keys of batch entry b that are not padding.

@@ -83,6 +83,11 @@ std::unique_ptr<Attention> VariantInfo::build(
              "{}: heads {}, head_dim {} and max_len {} must be at least 1", name, config.heads,
              config.head_dim, config.max_len);
   ATTN_CHECK(!config.causal || traits.causal, "{} cannot be causal", name);
+  ATTN_CHECK(
+      !traits.typed_cache || reference,
+      "{} has trait typed_cache and no reference, which alone tells whether a cache rounds as "
+      "it should: add a reference or drop the trait",
+      name);
   config.params = Params(name, params, given);
   std::unique_ptr<Attention> attention = make(config);
   attention->traits_ = traits;

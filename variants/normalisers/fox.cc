@@ -59,12 +59,10 @@ oracle::Array fox_reference(const ReferenceInputs& x) {
   oracle::Visibility seen = x.visible();
   seen.causal = true;
   const double tau = 1 / std::sqrt(static_cast<double>(x.q.dim));
-  const oracle::Array keys = x.cached_keys(x.k);
-  return oracle::average(x.q, x.cached_values(), seen,
-                         [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-                           return tau * oracle::dot(x.q.row(b, h, i), keys.row(b, h, j)) +
-                                  sums.at(b, h, i, 0) - sums.at(b, h, j, 0);
-                         });
+  return oracle::average(x.q, x.v, seen, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    return tau * oracle::dot(x.q.row(b, h, i), x.k.row(b, h, j)) + sums.at(b, h, i, 0) -
+           sums.at(b, h, j, 0);
+  });
 }
 
 }  // namespace

@@ -52,9 +52,8 @@ class SoftmaxOne final : public Attention {
 oracle::Array softmax_one_reference(const ReferenceInputs& x) {
   const double tau = 1 / std::sqrt(static_cast<double>(x.q.dim));
   oracle::Array sums(x.q.batch, x.q.heads, x.q.len, 1), ones(x.k.batch, x.k.heads, x.k.len, 1);
-  const oracle::Array keys = x.cached_keys(x.k);
   const auto product = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return tau * oracle::dot(x.q.row(b, h, i), keys.row(b, h, j));
+    return tau * oracle::dot(x.q.row(b, h, i), x.k.row(b, h, j));
   };
   // e^(z - m) beside e^(s - m), for the largest logit m of all.
   double most = 0;
@@ -66,7 +65,7 @@ oracle::Array softmax_one_reference(const ReferenceInputs& x) {
     return std::exp(product(b, h, i, j) - most);
   };
   sums = oracle::weighted_sum(x.q, ones, x.visible(), weight);
-  oracle::Array out = oracle::weighted_sum(x.q, x.cached_values(), x.visible(), weight);
+  oracle::Array out = oracle::weighted_sum(x.q, x.v, x.visible(), weight);
   for (int64_t b = 0; b < out.batch; ++b)
     for (int64_t h = 0; h < out.heads; ++h)
       for (int64_t i = 0; i < out.len; ++i) {

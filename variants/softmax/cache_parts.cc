@@ -1,8 +1,6 @@
 // Keys and values of a cache in float32, bfloat16 and integers; see cache_parts.h.
 #include "variants/softmax/cache_parts.h"
 
-#include <vector>
-
 namespace attn {
 namespace {
 
@@ -13,6 +11,7 @@ class RealKeys final : public CachedKeys {
       : slots_(slots), dim_(dim), cache_(heads, slots, dim, 0) {}
 
  private:
+  int64_t bytes() const override { return cache_.bytes(); }
   int64_t query_reals(int64_t group) const override { return padded_reals(group * dim_); }
   void take_queries(const real* q, int64_t group, real* to) const override {
     scale_queries(q, group, dim_, to);
@@ -34,6 +33,7 @@ class RealValues final : public CachedValues {
   RealValues(int64_t heads, int64_t slots, int64_t dim) : dim_(dim), cache_(heads, slots, 0, dim) {}
 
  private:
+  int64_t bytes() const override { return cache_.bytes(); }
   void put(int64_t head, int64_t slot, const real* value) const override {
     cache_.put(head, slot, value, value);
   }
@@ -47,29 +47,21 @@ class RealValues final : public CachedValues {
   PanelCache cache_;
 };
 
-std::vector<BFloat16> rounded_row(const real* x, int64_t count) {
-  std::vector<BFloat16> row(static_cast<size_t>(count));
-  std::transform(x, x + count, row.begin(),
-                 [](real value) { return to_bfloat16(static_cast<float>(value)); });
-  return row;
-}
-
 class BFloat16Keys final : public CachedKeys {
  public:
   BFloat16Keys(int64_t heads, int64_t slots, int64_t dim)
       : slots_(slots), dim_(dim), pairs_(pairs_of(dim)), cache_(heads, slots, dim, 0) {}
 
  private:
+  int64_t bytes() const override { return cache_.bytes(); }
   int64_t query_reals(int64_t group) const override {
     return padded_reals(reals_of_pairs(group * pairs_));
   }
   void take_queries(const real* q, int64_t group, real* to) const override {
-    pack_pairs(rounded_row(q, group * dim_).data(), group, dim_,
-               reinterpret_cast<BFloat16Pair*>(to));
+    round_rows(q, group, dim_, dim_, reinterpret_cast<BFloat16Pair*>(to));
   }
   void put(int64_t head, int64_t slot, const real* key) const override {
-    const std::vector<BFloat16> row = rounded_row(key, dim_);
-    cache_.put(head, slot, row.data(), row.data());
+    cache_.put(head, slot, key, key);
   }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const override {
@@ -86,9 +78,9 @@ class BFloat16Values final : public CachedValues {
       : dim_(dim), cache_(heads, slots, 0, dim) {}
 
  private:
+  int64_t bytes() const override { return cache_.bytes(); }
   void put(int64_t head, int64_t slot, const real* value) const override {
-    const std::vector<BFloat16> row = rounded_row(value, dim_);
-    cache_.put(head, slot, row.data(), row.data());
+    cache_.put(head, slot, value, value);
   }
   void add(int64_t head, int64_t slot, int64_t count, real* weights,
            const GroupSums& into) const override {
@@ -117,6 +109,7 @@ class QuantisedPieces {
     return (positions + kKeyColumns - 1) / kKeyColumns * kKeyColumns;
   }
   const QuantisedLayout& layout() const { return layout_; }
+  int64_t bytes() const { return static_cast<int64_t>(bytes_.bytes()); }
   // The piece that holds a position, and how many positions it has.
   uint8_t* piece(int64_t head, int64_t position) const {
     return static_cast<uint8_t*>(bytes_.data()) +
@@ -140,6 +133,7 @@ class IntegerKeys final : public CachedKeys {
       : pieces_(heads, slots, {dim, bits_of(number)}, kKeyColumns) {}
 
  private:
+  int64_t bytes() const override { return pieces_.bytes(); }
   int64_t query_reals(int64_t group) const override {
     return quantised_query_reals(group, pieces_.layout().dim);
   }
@@ -166,6 +160,7 @@ class IntegerValues final : public CachedValues {
       : pieces_(heads, slots, {dim, bits_of(number)}, kValueRows) {}
 
  private:
+  int64_t bytes() const override { return pieces_.bytes(); }
   void put(int64_t head, int64_t slot, const real* value) const override {
     put_quantised_value(pieces_.layout(), value, slot % kValueRows, pieces_.width(slot),
                         pieces_.piece(head, slot));
@@ -195,14 +190,23 @@ std::unique_ptr<CachedValues> cached_values(CacheNumber number, int64_t heads, i
   return std::make_unique<IntegerValues>(number, heads, slots, dim);
 }
 
-int64_t cached_position_bytes(CacheNumber number, int64_t dim) {
+int64_t cached_key_bytes(CacheNumber number, int64_t dim) {
+  if (number == CacheNumber::bfloat16) return pairs_of(dim) * int64_t{sizeof(BFloat16Pair)};
+  return cached_value_bytes(number, dim);
+}
+
+int64_t cached_value_bytes(CacheNumber number, int64_t dim) {
   if (number == CacheNumber::float32) return dim * int64_t{sizeof(real)};
   if (number == CacheNumber::bfloat16) return dim * int64_t{sizeof(BFloat16)};
   return QuantisedLayout{dim, bits_of(number)}.position_bytes();
 }
 
-int64_t cached_positions(CacheNumber number, int64_t slots) {
+int64_t cached_key_count(CacheNumber number, int64_t slots) {
   return is_integer(number) ? QuantisedPieces::padded_positions(slots) : slots;
+}
+
+int64_t cached_value_count(CacheNumber number, int64_t slots) {
+  return number == CacheNumber::bfloat16 ? 2 * pairs_of(slots) : cached_key_count(number, slots);
 }
 
 }  // namespace attn

@@ -21,6 +21,7 @@ class CachedKeys {
   // As RealCache::score().
   virtual void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
                      real* logits) const = 0;
+  virtual int64_t bytes() const = 0;  // held
 };
 
 class CachedValues {
@@ -31,14 +32,18 @@ class CachedValues {
   // and may be overwritten.
   virtual void add(int64_t head, int64_t slot, int64_t count, real* weights,
                    const GroupSums& into) const = 0;
+  virtual int64_t bytes() const = 0;
 };
 
 std::unique_ptr<CachedKeys> cached_keys(CacheNumber number, int64_t heads, int64_t slots,
                                         int64_t dim);
 std::unique_ptr<CachedValues> cached_values(CacheNumber number, int64_t heads, int64_t slots,
                                             int64_t dim);
-// Bytes of a key or a value, and the number of positions that are held for `slots`.
-int64_t cached_position_bytes(CacheNumber number, int64_t dim);
-int64_t cached_positions(CacheNumber number, int64_t slots);
+// Bytes of a key and of a value: bfloat16 pairs the numbers of a key and the positions of values.
+int64_t cached_key_bytes(CacheNumber number, int64_t dim);
+int64_t cached_value_bytes(CacheNumber number, int64_t dim);
+// How many are held for `slots` positions.
+int64_t cached_key_count(CacheNumber number, int64_t slots);
+int64_t cached_value_count(CacheNumber number, int64_t slots);
 
 }  // namespace attn

@@ -84,8 +84,7 @@ VariantInfo full() {
       .make = make_as<Full>,
       .reference =
           [](const ReferenceInputs& x) {
-            return oracle::softmax_attention(x.q, x.cached_keys(x.k), x.cached_values(),
-                                             x.visible());
+            return oracle::softmax_attention(x.q, x.k, x.v, x.visible());
           },
       .no_decoder = [](const Params& params) -> std::optional<std::string> {
         if (params.text("kernel") == "tiled") return std::nullopt;

@@ -27,21 +27,28 @@ class TypedCache {
   }
 
   static int64_t recent_positions(int64_t slots) { return std::min(kRecentPositions, slots); }
-  // The formula of bytes().
+  // What bytes() is of such a cache.
   static int64_t bytes_of(CacheType type, int64_t heads, int64_t slots, int64_t dim) {
-    const int64_t each =
-        cached_positions(keys_of(type), slots) * cached_position_bytes(keys_of(type), dim) +
-        cached_positions(values_of(type), slots) * cached_position_bytes(values_of(type), dim);
+    const CacheNumber key = keys_of(type), value = values_of(type);
+    const int64_t each = cached_key_count(key, slots) * cached_key_bytes(key, dim) +
+                         cached_value_count(value, slots) * cached_value_bytes(value, dim);
     const int64_t recent = keeps_recent(type) ? recent_positions(slots) : 0;
     return heads * (each + 2 * recent * dim * int64_t{sizeof(real)});
   }
 
-  // Queries are scaled for the newest positions; behind them they are as the keys take them.
+  // Queries are scaled for the newest positions; behind them they are as the keys take them. Where
+  // keys are of bfloat16, both are of the same rounded numbers.
   int64_t query_reals(int64_t group) const {
     return padded_reals(group * dim_) + keys_->query_reals(group);
   }
   void take_queries(const real* q, int64_t group, real* to) const {
-    scale_queries(q, group, dim_, to);
+    if (keys_of(type_) == CacheNumber::bfloat16) {
+      const real scale = decode_factor(dim_);
+      for (int64_t i = 0; i < group * dim_; ++i)
+        to[i] = scale * static_cast<real>(to_float(to_bfloat16(static_cast<float>(q[i]))));
+    } else {
+      scale_queries(q, group, dim_, to);
+    }
     keys_->take_queries(q, group, to + padded_reals(group * dim_));
   }
   void put(int64_t head, int64_t position, const real* k, const real* v) const {
@@ -62,13 +69,14 @@ class TypedCache {
     return count * position_bytes() + recent * real_bytes();
   }
   int64_t written_bytes() const { return position_bytes() + (recent_ ? real_bytes() : 0); }
-  int64_t bytes(int64_t heads) const { return bytes_of(type_, heads, slots_, dim_); }
+  int64_t bytes(int64_t) const {
+    return keys_->bytes() + values_->bytes() + (recent_ ? recent_->bytes() : 0);
+  }
 
  private:
   int64_t real_bytes() const { return 2 * dim_ * int64_t{sizeof(real)}; }
   int64_t position_bytes() const {
-    return cached_position_bytes(keys_of(type_), dim_) +
-           cached_position_bytes(values_of(type_), dim_);
+    return cached_key_bytes(keys_of(type_), dim_) + cached_value_bytes(values_of(type_), dim_);
   }
   // How many of the newest positions there are at `position`.
   int64_t recent_count(int64_t position) const {

@@ -77,14 +77,68 @@ class KeepsFloat32 final : public Attention {
 TEST(TypedCacheWorkload, ACacheOfAnotherTypeIsRefused) {
   VariantInfo info = find_variant("full");
   info.make = make_as<KeepsFloat32>;
-  for (const CacheType cache : {CacheType::int8, CacheType::int4, CacheType::float32_int4})
-    EXPECT_NE(refusal_of(spec_of(info, cache)), "") << name_of(cache);
+  for (const auto& cache : names_of(CacheType())) {
+    const CacheNumber keys = keys_of(cache.value), values = values_of(cache.value);
+    // What rounding of the weights hides; see cache_rounding.h.
+    const bool is_hidden = values == CacheNumber::bfloat16 && keys != CacheNumber::int4;
+    if (is_hidden || cache.value == CacheType::float32) continue;
+    EXPECT_NE(refusal_of(spec_of(info, cache.value)), "") << cache.name;
+  }
 }
 
 TEST(TypedCacheWorkload, OthersSayThatTheyHaveNone) {
   const VariantInfo& linear = find_variant("linear");
   EXPECT_EQ(why_not(spec_of(linear, CacheType::int8)), "its decoder has no cache of int8");
   EXPECT_EQ(why_not(spec_of(linear, CacheType::float32)), std::nullopt);
+  const VariantInfo& linformer = find_variant("linformer");  // no cache makes it decode
+  EXPECT_EQ(why_not(spec_of(linformer, CacheType::int8)),
+            why_not(spec_of(linformer, CacheType::float32)));
+}
+
+// A cache of fewer bits of one copy of keys for each query head, whatever float32 does.
+class SharesNoTypedCache final : public Attention {
+ public:
+  explicit SharesNoTypedCache(const AttentionConfig& config) : Attention(config) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, {.causal = mask.causal});
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return softmax_decoder(position, capacity);
+  }
+  std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
+                                             CacheType cache) const override {
+    if (position[2] > 1) return nullptr;
+    return typed_softmax_decoder(position, capacity, cache);
+  }
+  Cost do_cost(const AttentionShape& shape) const override { return softmax_cost(shape, {}); }
+};
+
+TEST(TypedCacheWorkload, ItsStateIsOfTheDecoderWithThatCache) {
+  VariantInfo info = find_variant("full");
+  info.make = make_as<SharesNoTypedCache>;
+  for (const CacheType cache : {CacheType::int8, CacheType::bfloat16, CacheType::float32}) {
+    const WorkloadSpec spec = spec_of(info, cache);
+    const Workload workload(spec);
+    EXPECT_EQ(workload.state_bytes(), static_cast<int64_t>(workload.attention().state_bytes(
+                                          spec.shape(), spec.key_heads())))
+        << name_of(cache);
+  }
+}
+
+// Nothing else could tell whether its cache rounds as it should.
+TEST(TypedCacheWorkload, TheTraitNeedsAReference) {
+  VariantInfo info = find_variant("full");
+  info.reference = nullptr;
+  try {
+    Workload workload(spec_of(info, CacheType::int8));
+    ADD_FAILURE() << "was built";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("full has trait typed_cache and no reference"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(TypedCacheWorkload, FidelityIsThatOfDecoding) {
