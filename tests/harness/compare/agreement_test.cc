@@ -39,7 +39,8 @@ TEST(Kendall, BothLanguagesGiveTheTauOfScipy) {
   for (const Json& known : cases) {
     const auto tau = kendall_tau(known["x"].get<Numbers>(), known["y"].get<Numbers>());
     ASSERT_EQ(tau.has_value(), !known["tau"].is_null()) << known;
-    if (tau) EXPECT_NEAR(*tau, known["tau"].get<double>(), 1e-12) << known;
+    if (!tau) continue;
+    EXPECT_NEAR(*tau, known["tau"].get<double>(), 1e-12) << known;
   }
 }
 
