@@ -51,7 +51,7 @@ class KvDtype(FaultCase):
         for words, said in (
             (["--kv-dtype", "int3", "--mode", "decode"], "kv_dtype=int3 is not valid"),
             (["--kv-dtype", "int8"], "applies to mode decode and to fidelity, and the mode is forward"),
-            (["--kv-dtype", "int8", "-t", "mqar"], "models are trained in float32"),
+            (["--kv-dtype", "int8", "-t", "mqar"], "a training caches nothing"),
         ):
             done = self.run_program("run", "-v", "full", *words, "-o", self.rows_file)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
