@@ -27,13 +27,13 @@ AxisTexts shared_axes(const CellKey& key) {
 // "length 4096, decode, kv_dtype int8": length, mode, and what the rows differ in.
 std::string words_of(const AxisTexts& axes, const std::vector<AxisTexts>& all) {
   std::vector<std::string> words = {"length " + axes.at("length"), axes.at("mode")};
-  for (const auto& [name, value] : axes) {
-    if (name == "length" || name == "mode") continue;
+  for (const auto& axis : axes) {
+    if (axis.first == "length" || axis.first == "mode") continue;
     if (std::any_of(all.begin(), all.end(), [&](const AxisTexts& other) {
-          const auto found = other.find(name);
-          return found == other.end() || found->second != value;
+          const auto found = other.find(axis.first);
+          return found == other.end() || found->second != axis.second;
         }))
-      words.push_back(name + " " + value);
+      words.push_back(axis.first + " " + axis.second);
   }
   return join(words, ", ");
 }

@@ -57,8 +57,9 @@ const std::map<std::string, std::vector<std::string>>& table() {
       // The protocol (protocol.cc) tells the defaults of trainings and of verification.
       {"harness/run",
        {"core/", "harness/measure/", "harness/check/", "harness/store/", "harness/cell/",
-        "harness/process/", "harness/plan/", "harness/train/schedule.h", "harness/train/train.h",
-        "harness/verify/verify.h", "variants/catalog.h", "tasks/catalog.h"}},
+        "harness/process/", "harness/plan/", "harness/train/optimizer.h",
+        "harness/train/schedule.h", "harness/train/train.h", "harness/verify/verify.h",
+        "variants/catalog.h", "tasks/catalog.h"}},
       {"harness/tables",
        {"core/", "harness/store/", "harness/cell/", "harness/plan/grammar.h",
         "harness/plan/labels.h", "harness/plan/model_shape.h", "harness/plan/unlearned.h",
