@@ -9,9 +9,10 @@ set(attnbench_entry ${CMAKE_CURRENT_LIST_DIR}/plugin_entry.cc.in)
 
 # What the library's own headers and flags are, without the library.
 function(attnbench_plugin_settings target)
-  foreach(needed attnbench::flags fmt::fmt Eigen3::Eigen)
-    target_link_libraries(${target} PRIVATE ${needed})
-  endforeach()
+  target_link_libraries(${target} PRIVATE attnbench::flags)
+  if(NOT attnbench_HAS_HEADERS) # a wheel brings those of libraries
+    target_link_libraries(${target} PRIVATE fmt::fmt Eigen3::Eigen)
+  endif()
   target_compile_features(${target} PRIVATE cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()

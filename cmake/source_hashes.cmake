@@ -17,7 +17,7 @@ set(bystanders # folders of harness/
 set(plan_bystanders # which cells there are, and what they will take
   amounts axes cells costs departures filter forecast grammar idle_flags labels machine_and_build pilots plan profile_texts profiles
   python_variants resolve rules rules_reader setting_names sweep_file toml_reader toml_text total_time training_settings
-  variant_choices)
+  variant_choices workloads)
 set(run_bystanders # in which order cells are measured, and what becomes of their answers
   noise_floors pilot_runs protocol run run_line sweeper sweeper_gate sweeper_run_line time_left)
 set(process_bystanders # how processes start and end

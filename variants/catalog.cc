@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/nearest.h"
 #include "core/base/plugin_name.h"
+#include "variants/api/forgetting.h"
 #include "variants/api/stack.h"
 #include "variants/api/stack_text.h"
 
@@ -150,6 +151,13 @@ const VariantInfo& in_block(const VariantInfo& info, std::string_view value) {
 }
 
 const VariantInfo& exact_reference() { return find_variant("full"); }
+
+bool is_exact_with(const std::string& param, const std::string& choice) {
+  const VariantInfo& exact = exact_reference();
+  const std::map<std::string, ParamValue> given = {{param, choice}};
+  return effective(exact.params, given) == given &&
+         !forgets_of(exact, Params(exact.name, exact.params, given));
+}
 
 void add_variant(VariantInfo info, const std::string& file_hash) {
   ATTN_CHECK(is_plugin_name(info.name), "variant '{}': {}", info.name, kPluginNameRule);

@@ -33,6 +33,9 @@ const VariantInfo& find_variant(std::string_view name, const Params& params);
 // Exact softmax attention: the reference of fidelity and of speed comparisons, and the attention of
 // a model's layers that a variant cannot serve.
 const VariantInfo& exact_reference();
+// Whether it is exact attention, decoding included, with this choice of a parameter alone: false
+// where the choice makes its decoder forget, or has no effect without other parameters.
+bool is_exact_with(const std::string& param, const std::string& choice);
 
 // The family of variants that are written in Python, beside families(), and how their names begin:
 // no other variant's does, so that a name alone tells them.

@@ -4,6 +4,7 @@
 #include "core/simd/bfloat16_dot.h"
 
 #include "core/base/check.h"
+#include "core/simd/first_lanes.h"
 
 #if defined(__x86_64__) && !defined(ATTN_DOUBLE)
 #include <immintrin.h>
@@ -103,8 +104,7 @@ ATTN_BFLOAT16_TARGET void dot_product(int64_t rows, int64_t cols, int64_t pairs,
     const BFloat16Pair* const from = b.data + j / kPanel * b.panel + j % kPanel;
     const int64_t left = cols - j;
     const int64_t part = left % kDotLanes;
-    const auto last =
-        static_cast<__mmask16>(left >= kWidth || part == 0 ? 0xffff : (1 << part) - 1);
+    const __mmask16 last = first_lanes(left >= kWidth || part == 0 ? kDotLanes : part);
     if (left > 3 * kDotLanes)
       dot_stripe<4>(rows, pairs, a, from, b.row, last, end, c + j, c_row);
     else if (left > 2 * kDotLanes)
@@ -116,29 +116,14 @@ ATTN_BFLOAT16_TARGET void dot_product(int64_t rows, int64_t cols, int64_t pairs,
   }
 }
 
-ATTN_BFLOAT16_TARGET void dot_round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride) {
-  for (int64_t i = 0; i < rows; ++i) {
-    real* const row = x + i * stride;
-    for (int64_t j = 0; j < count; j += kDotLanes) {  // what is written was read before
-      const int64_t left = count - j;
-      const auto mask = static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << left) - 1);
-      const __m256bh pairs = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, row + j));
-      _mm256_mask_storeu_epi16(row + j / 2, mask, (__m256i)pairs);
-    }
-  }
-}
-
 ATTN_BFLOAT16_TARGET void dot_round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride,
-                                         BFloat16Pair* to) {
-  const int64_t pairs = pairs_of(depth);
-  for (int64_t i = 0; i < rows; ++i, x += stride, to += pairs)
-    for (int64_t j = 0; j < depth; j += kDotLanes) {
+                                         BFloat16Pair* to, int64_t to_row) {
+  for (int64_t i = 0; i < rows; ++i, x += stride, to += to_row)
+    for (int64_t j = 0; j < depth; j += kDotLanes) {  // what is written in place was read before
       const int64_t left = depth - j;
-      const auto read = static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << left) - 1);
-      const auto written =  // with the 0 beside a last number
-          static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << (left + left % 2)) - 1);
-      const __m256bh found = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(read, x + j));
-      _mm256_mask_storeu_epi16(to + j / 2, written, (__m256i)found);
+      const __m256bh found = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(first_lanes(left), x + j));
+      // With the 0 beside a last number.
+      _mm256_mask_storeu_epi16(to + j / 2, first_lanes(left + left % 2), (__m256i)found);
     }
 }
 
@@ -153,8 +138,7 @@ ATTN_BFLOAT16_TARGET void dot_round_row_pairs(const real* x, int64_t depth, int6
   const __m512i beside = _mm512_load_si512(order);
   for (int64_t k = 0; k < depth; k += 2, x += 2 * stride, to += to_row)
     for (int64_t j = 0; j < cols; j += kDotLanes) {
-      const int64_t left = cols - j;
-      const auto mask = static_cast<__mmask16>(left >= kDotLanes ? 0xffff : (1 << left) - 1);
+      const __mmask16 mask = first_lanes(cols - j);
       const __m512 low = _mm512_maskz_loadu_ps(mask, x + j);
       const __m512 high =
           k + 1 < depth ? _mm512_maskz_loadu_ps(mask, x + stride + j) : _mm512_setzero_ps();
@@ -171,11 +155,7 @@ void dot_product(int64_t, int64_t, int64_t, PairedLeft, PairedRight, PairedEnd, 
   throw_error("this build has no AVX512_BF16");
 }
 
-void dot_round_to_pairs(int64_t, int64_t, real*, int64_t) {
-  throw_error("this build has no AVX512_BF16");
-}
-
-void dot_round_rows(const real*, int64_t, int64_t, int64_t, BFloat16Pair*) {
+void dot_round_rows(const real*, int64_t, int64_t, int64_t, BFloat16Pair*, int64_t) {
   throw_error("this build has no AVX512_BF16");
 }
 

@@ -11,10 +11,9 @@ bool has_bfloat16_dot();
 // As paired_product() and add_paired_product(). Only where has_bfloat16_dot().
 void dot_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
                  PairedEnd end, real* c, int64_t c_row);
-// Rounds as round_to_pairs() does. Only where has_bfloat16_dot().
-void dot_round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride);
 // As round_rows() and round_row_pairs(). Only where has_bfloat16_dot().
-void dot_round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to);
+void dot_round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to,
+                    int64_t to_row);
 void dot_round_row_pairs(const real* x, int64_t depth, int64_t cols, int64_t stride,
                          BFloat16Pair* to, int64_t to_row);
 

@@ -29,6 +29,17 @@ HWY_INLINE real high_half(BFloat16Pair pair) {
   return to_float({static_cast<uint16_t>(pair >> 16)});
 }
 
+BFloat16 rounded_real(real x) { return to_bfloat16(static_cast<float>(x)); }
+
+// The numbers of a row from `j`, an even number, on. The bytes are copied, for `to` may be x.
+void round_row_end(const real* x, int64_t j, int64_t depth, BFloat16Pair* to) {
+  for (; j < depth; j += 2) {
+    const BFloat16Pair pair =
+        pair_of(rounded_real(x[j]), j + 1 < depth ? rounded_real(x[j + 1]) : BFloat16());
+    std::memcpy(reinterpret_cast<char*>(to) + j / 2 * int64_t{sizeof(pair)}, &pair, sizeof(pair));
+  }
+}
+
 // Columns one by one, of `b` as in one panel.
 void column_by_column(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a,
                       const BFloat16Pair* b, int64_t b_row, PairedEnd end, real* c, int64_t c_row) {
@@ -54,21 +65,6 @@ void paired_product_of(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, 
                      b.row, end, c + j, c_row);
 }
 
-void round_to_pairs_of(int64_t rows, int64_t count, real* x, int64_t stride) {
-  for (int64_t i = 0; i < rows; ++i) {
-    real* const row = x + i * stride;
-    for (int64_t j = 0; j < count; j += 2) {
-      real from[2];
-      std::memcpy(from, row + j, sizeof(from));
-      const BFloat16Pair pair = pair_of(to_bfloat16(static_cast<float>(from[0])),
-                                        to_bfloat16(static_cast<float>(from[1])));
-      std::memcpy(reinterpret_cast<char*>(row) + j / 2 * sizeof(pair), &pair, sizeof(pair));
-    }
-  }
-}
-
-BFloat16 rounded_real(real x) { return to_bfloat16(static_cast<float>(x)); }
-
 void round_row_pairs_of(const real* x, int64_t depth, int64_t cols, int64_t stride,
                         BFloat16Pair* to, int64_t to_row) {
   for (int64_t k = 0; k < depth; k += 2, x += 2 * stride, to += to_row)
@@ -76,10 +72,9 @@ void round_row_pairs_of(const real* x, int64_t depth, int64_t cols, int64_t stri
       to[j] = pair_of(rounded_real(x[j]), k + 1 < depth ? rounded_real(x[stride + j]) : BFloat16());
 }
 
-void round_rows_of(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to) {
-  for (int64_t i = 0; i < rows; ++i, x += stride, to += pairs_of(depth))
-    for (int64_t j = 0; j < depth; j += 2)
-      to[j / 2] = pair_of(rounded_real(x[j]), j + 1 < depth ? rounded_real(x[j + 1]) : BFloat16());
+void round_rows_of(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to,
+                   int64_t to_row) {
+  for (int64_t i = 0; i < rows; ++i, x += stride, to += to_row) round_row_end(x, 0, depth, to);
 }
 
 // The first column of a panel that is left to pack_pairs_transposed.
@@ -181,27 +176,6 @@ HWY_INLINE hn::Vec<Bits> rounded_bits(Vector x) {
   return hn::IfThenElse(hn::RebindMask(bits, hn::IsNaN(x)), quiet, nearest);
 }
 
-void round_to_pairs_of(int64_t rows, int64_t count, real* x, int64_t stride) {
-  if (takes_dot_of()) return dot_round_to_pairs(rows, count, x, stride);
-  const Tag d;
-  const Bits bits;
-  for (int64_t i = 0; i < rows; ++i) {
-    real* const row = x + i * stride;
-    int64_t j = 0;
-    for (; j + 2 * kLanes <= count; j += 2 * kLanes) {  // what is written was read before
-      const Vector first = hn::LoadU(d, row + j), second = hn::LoadU(d, row + j + kLanes);
-      const auto low = rounded_bits(hn::ConcatEven(d, second, first));
-      const auto high = rounded_bits(hn::ConcatOdd(d, second, first));
-      const auto pairs = hn::Or(hn::ShiftRight<16>(low), hn::And(high, hn::Set(bits, 0xffff0000u)));
-      hn::StoreU(hn::BitCast(d, pairs), d, row + j / 2);
-    }
-    for (; j < count; j += 2) {
-      const BFloat16Pair pair = pair_of(to_bfloat16(row[j]), to_bfloat16(row[j + 1]));
-      std::memcpy(row + j / 2, &pair, sizeof(pair));
-    }
-  }
-}
-
 // Two rows at a time, a pair of them in each word.
 void round_row_pairs_of(const real* x, int64_t depth, int64_t cols, int64_t stride,
                         BFloat16Pair* to, int64_t to_row) {
@@ -222,21 +196,21 @@ void round_row_pairs_of(const real* x, int64_t depth, int64_t cols, int64_t stri
   }
 }
 
-void round_rows_of(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to) {
-  if (takes_dot_of()) return dot_round_rows(x, rows, depth, stride, to);
+void round_rows_of(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to,
+                   int64_t to_row) {
+  if (takes_dot_of()) return dot_round_rows(x, rows, depth, stride, to, to_row);
   const Tag d;
   const Bits bits;
-  for (int64_t i = 0; i < rows; ++i, x += stride, to += pairs_of(depth)) {
+  for (int64_t i = 0; i < rows; ++i, x += stride, to += to_row) {
     int64_t j = 0;
-    for (; j + 2 * kLanes <= depth; j += 2 * kLanes) {
+    for (; j + 2 * kLanes <= depth; j += 2 * kLanes) {  // what is written in place was read before
       const Vector first = hn::LoadU(d, x + j), second = hn::LoadU(d, x + j + kLanes);
       const auto low = rounded_bits(hn::ConcatEven(d, second, first));
       const auto high = rounded_bits(hn::ConcatOdd(d, second, first));
       hn::StoreU(hn::Or(hn::ShiftRight<16>(low), hn::And(high, hn::Set(bits, 0xffff0000u))), bits,
                  to + j / 2);
     }
-    for (; j < depth; j += 2)
-      to[j / 2] = pair_of(to_bfloat16(x[j]), j + 1 < depth ? to_bfloat16(x[j + 1]) : BFloat16());
+    round_row_end(x, j, depth, to);
   }
 }
 
@@ -302,7 +276,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attn {
 HWY_EXPORT(paired_product_of);
-HWY_EXPORT(round_to_pairs_of);
 HWY_EXPORT(round_rows_of);
 HWY_EXPORT(round_row_pairs_of);
 HWY_EXPORT(pack_pairs_transposed_to);
@@ -327,9 +300,10 @@ void ended_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft 
   HWY_DYNAMIC_DISPATCH(paired_product_of)(rows, cols, pairs, a, b, end, c, c_row);
 }
 
-void round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to) {
+void round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to,
+                int64_t to_row) {
   const KernelMark mark(Part::packing);
-  HWY_DYNAMIC_DISPATCH(round_rows_of)(x, rows, depth, stride, to);
+  HWY_DYNAMIC_DISPATCH(round_rows_of)(x, rows, depth, stride, to, to_row);
 }
 
 void round_row_pairs(const real* x, int64_t depth, int64_t cols, int64_t stride, BFloat16Pair* to,
@@ -359,9 +333,10 @@ void interleave_rows(const BFloat16* x, int64_t depth, int64_t cols, BFloat16Pai
 
 PairedLeft round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride) {
   const KernelMark mark(Part::elementwise);
-  HWY_DYNAMIC_DISPATCH(round_to_pairs_of)(rows, count, x, stride);
   constexpr int64_t kPairsEach = sizeof(real) / sizeof(BFloat16Pair);
-  return {reinterpret_cast<const BFloat16Pair*>(x), stride * kPairsEach};
+  BFloat16Pair* const pairs = reinterpret_cast<BFloat16Pair*>(x);
+  HWY_DYNAMIC_DISPATCH(round_rows_of)(x, rows, count, stride, pairs, stride * kPairsEach);
+  return {pairs, stride * kPairsEach};
 }
 
 std::string bfloat16_isa() { return HWY_DYNAMIC_DISPATCH(takes_dot_of)() ? "avx512_bf16" : isa(); }

@@ -63,9 +63,10 @@ void ended_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft 
                           PairedEnd end, real* c, int64_t c_row);
 
 // Rounds x [rows, depth], whose rows are `stride` apart, as to_bfloat16() does, and pairs it along
-// the rows: the left operand [rows, pairs_of(depth)]. Of an odd depth, the last number is paired
-// with 0.
-void round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to);
+// the rows: a left operand whose rows are `to_row` pairs apart. Of an odd depth, the last number is
+// paired with 0. `to` may be x.
+void round_rows(const real* x, int64_t rows, int64_t depth, int64_t stride, BFloat16Pair* to,
+                int64_t to_row);
 // Rounds x [depth, cols], whose rows are `stride` apart, and pairs rows 2p and 2p+1: the right
 // operand [pairs_of(depth)], rows `to_row` apart, or with step to_row a left operand.
 void round_row_pairs(const real* x, int64_t depth, int64_t cols, int64_t stride, BFloat16Pair* to,
@@ -80,9 +81,8 @@ void pack_pairs_transposed(const BFloat16* x, int64_t rows, int64_t depth, BFloa
 // x [depth, cols] as the right operand, [pairs_of(depth)][cols].
 void interleave_rows(const BFloat16* x, int64_t depth, int64_t cols, BFloat16Pair* to);
 
-// Rounds `count` numbers, an even count, of each row of x to bfloat16, as to_bfloat16() does, and
-// writes them as pairs over the beginning of the row: pair p of row i is word p of x + i·stride.
-// Returns them as a left operand.
+// round_rows() in place, of `count` numbers, an even count, of each row of x: pair p of row i is
+// word p of x + i·stride. Returns them as a left operand.
 PairedLeft round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride);
 
 // The instruction set of these products: "avx512_bf16" where vdpbf16ps computes them, else isa().

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base/check.h"
+#include "core/simd/first_lanes.h"
 
 #if defined(__x86_64__) && !defined(ATTN_DOUBLE)
 #include <immintrin.h>
@@ -100,10 +101,6 @@ struct TileWeights {
   uint8_t high[kMostRows][kValueRows], low[kMostRows][kValueRows];
   float units[kMostRows];  // of which there are 256·high + low
 };
-
-ATTN_VNNI_TARGET inline __mmask16 first_lanes(int64_t count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
-}
 
 // The bytes of 64 integers below 65536, in the order of positions: packing works within quarters of
 // a vector, which leaves words of four positions in another order.

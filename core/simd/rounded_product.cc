@@ -12,9 +12,10 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kRoundedRows = 192;   // of a block of a
-constexpr int64_t kRoundedDepth = 256;  // with which it is 96 KiB in pairs
-// Below them, rounding takes longer than float32 would: measured with AVX512_BF16.
+// A block of a: 96 KiB as pairs.
+constexpr int64_t kRoundedRows = 192, kRoundedDepth = 256;
+// Smaller products stay in float32. Counted, not measured: each operand is rounded once a product,
+// some three instructions for 16 numbers, and has to be multiplied often enough to pay for that.
 constexpr int64_t kFewestRows = 24, kLeastDepth = 16, kFewestCols = 16;
 
 std::atomic<int> scopes = 0;
@@ -27,7 +28,7 @@ bool is_rounded(int64_t rows, int64_t cols, int64_t depth, const Left& a) {
 // a(i, k) of a block as pairs along k, in `to`.
 PairedLeft paired_left(int64_t rows, int64_t depth, Left a, BFloat16Pair* to) {
   if (a.step == 1) {
-    round_rows(a.data, rows, depth, a.row, to);
+    round_rows(a.data, rows, depth, a.row, to, pairs_of(depth));
     return {to, pairs_of(depth)};
   }
   round_row_pairs(a.data, depth, rows, a.step, to, rows);

@@ -1,6 +1,6 @@
 // Products of mixed precision: operands are rounded to bfloat16, sums are in `real`, as in
 // Micikevicius et al. 2018, arXiv:1710.03740, with the number type of Kalamkar et al. 2019,
-// arXiv:1905.12322. 2·rows·cols·depth FLOPs, and some 10 % more time to round and pair operands.
+// arXiv:1905.12322. 2·rows·cols·depth FLOPs, and a pass over both operands to round and pair them.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "core/simd/max_lane.h"
+#include "core/simd/one_less_exp.h"
 #include "core/simd/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -101,8 +102,11 @@ void sigmoids(int64_t n, const real* x, real* to) {
       n, [=](int64_t j, auto part) HWY_ATTR { part.store(sigmoid_of(part.load(x + j)), to + j); });
 }
 void tanhs(int64_t n, const real* x, real* to) {
-  over_row(n,
-           [=](int64_t j, auto part) HWY_ATTR { part.store(tanh_of(part.load(x + j)), to + j); });
+  over_row(n, [=](int64_t j, auto part) HWY_ATTR {
+    const Vector v = part.load(x + j), size = hn::Abs(v);
+    const Vector lost = OneLessExp(hn::Add(size, size)).lost;
+    part.store(hn::CopySign(hn::Div(lost, hn::Sub(all_of(2), lost)), v), to + j);
+  });
 }
 void softpluses(int64_t n, const real* x, real sign, real factor, real* to) {
   const Vector by = all_of(sign), times = all_of(factor);

@@ -25,6 +25,7 @@ real exp_row(int64_t n, const real* x, real factor, real shift, real* to);
 real log_sum_row(int64_t n, const real* x);  // log Σ e^x; -infinity for an empty row
 // `to` may be x. Absolute error below 2 units in the last place of 1.
 void sigmoid_row(int64_t n, const real* x, real* to);
+// Error of a few units in the last place of the result, for small x too: tanh(x) is x there.
 void tanh_row(int64_t n, const real* x, real* to);
 // to = factor·log(1 + e^(sign·x)). Error below 4 units in the last place.
 void softplus_row(int64_t n, const real* x, real sign, real factor, real* to);

@@ -139,6 +139,7 @@ void fields(Archive& archive, MarkedPasses& marked) {
 template <class Archive>
 void fields(Archive& archive, Visit& visit) {
   archive("samples", visit.times);
+  archive.maybe("later_s", visit.later_s);
   archive("flops", visit.flops);
   archive.maybe("cost", visit.cost);
   archive.maybe("dtype", visit.dtype);

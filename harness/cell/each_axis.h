@@ -14,6 +14,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("head_dim", axes.head_dim);
   visit("dtype", axes.dtype);
   visit("kv_dtype", axes.kv_dtype);
+  visit("workload", axes.workload);
   visit("mode", axes.mode);
   visit("scope", axes.scope);
   visit("layers", axes.layers);

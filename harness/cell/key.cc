@@ -27,14 +27,18 @@ bool takes(const ParamValue& given, std::optional<T>& axis) {
     if (name) axis = value_named<T>(*name);
     return name && axis;
   } else {
-    const auto* const whole = std::get_if<int64_t>(&given);
-    if (std::is_same_v<T, double> && whole) axis = static_cast<T>(*whole);
+    if constexpr (std::is_same_v<T, double>)
+      if (const auto* const whole = std::get_if<int64_t>(&given)) axis = static_cast<T>(*whole);
     if (const T* const same = std::get_if<T>(&given)) axis = *same;
     return axis.has_value();
   }
 }
 
 }  // namespace
+
+Params defaults_in_rows(const VariantInfo& variant) {
+  return Params(variant.name, variant.params).for_key(variant.params);
+}
 
 std::string plugin_text(const Plugin& plugin) {
   const std::string params = plugin.params.str();
@@ -94,7 +98,7 @@ CellKey training_behind(const CellKey& key) {
   const VariantInfo& exact = exact_reference();
   CellKey training;
   training.measure = Measure::accuracy;
-  training.variant = {exact.name, Params(exact.name, exact.params)};
+  training.variant = {exact.name, defaults_in_rows(exact)};
   training.task = key.task;
   training.training = key.training;
   training.axes.length = key.axes.length;
@@ -119,6 +123,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.dtype = axes.dtype.value_or(Dtype::float32);
   spec.cache = axes.kv_dtype.value_or(CacheType::float32);
   spec.mode = axes.mode.value_or(Mode::forward);
+  if (axes.workload) spec.served = parse_mixed_batch(*axes.workload);
   spec.scope = axes.scope.value_or(ScopeKind::attention);
   spec.layers = axes.layers.value_or(kModelLayers);
   spec.causal = axes.causal.value();

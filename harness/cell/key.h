@@ -24,6 +24,8 @@ struct Plugin {
   Params params;
   bool operator==(const Plugin&) const = default;
 };
+// A variant's defaults as rows name them; see Params::for_key().
+Params defaults_in_rows(const VariantInfo& variant);
 std::string plugin_text(const Plugin& plugin);  // "linformer[rank=64,shared=false]"
 // The entry of the catalogue, with the layer of its paper where the parameters say so. Error where
 // there is none.
@@ -39,6 +41,8 @@ struct Axes {
   std::optional<Dtype> dtype;  // set where it is not float32
   // Of decoding, set where it is not float32, which stands for what dtype says.
   std::optional<CacheType> kv_dtype;
+  // Of speed cells, see mixed_batch.h: it decides length, batch, mode, scope and causal.
+  std::optional<std::string> workload;
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
   // Of scope model, set where they are not kModelLayers, and of the stack of a reach cell.

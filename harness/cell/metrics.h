@@ -30,6 +30,18 @@ struct Breakdown {
   std::vector<std::pair<std::string, double>> shares;  // of the threads' time by part; sum: 1
 };
 
+// Of a workload of serving. A round is its call and those that follow, in which every sequence
+// takes one token.
+struct ServingFigures {
+  int64_t prompts = 0, decoding = 0;    // sequences: on an empty cache, and on a filled one
+  int64_t calls = 0, rounds = 0;        // calls of a round
+  std::optional<double> first_token_s;  // of the prompts, the median; nullopt: there are none
+  // Between tokens, over the tokens of all sequences and rounds: the time of a call over the tokens
+  // that a sequence took in it.
+  double token_p50_s = 0, token_p99_s = 0;
+  double generated_per_s = 0;  // tokens, a prompt's first among them, over the time of all calls
+};
+
 struct SpeedMetrics {
   Summary time;  // seconds
   double tokens_per_s = 0, flops = 0, flops_per_s = 0;
@@ -40,6 +52,7 @@ struct SpeedMetrics {
   bool declares_cost = true;                // false: null bytes in a row say so
   std::optional<int64_t> state_bytes;       // of decoding
   std::optional<Breakdown> breakdown;       // where it was asked for
+  std::optional<ServingFigures> serving;    // of mode serve; time is that of its first call
 };
 
 struct MemoryMetrics {

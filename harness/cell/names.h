@@ -87,8 +87,11 @@ constexpr std::array<EnumName<Noise>, 4> names_of(Noise) {
            {Noise::switches, "switches"}}};
 }
 
-constexpr std::array<EnumName<Mode>, 3> names_of(Mode) {
-  return {{{Mode::forward, "forward"}, {Mode::train, "train"}, {Mode::decode, "decode"}}};
+constexpr std::array<EnumName<Mode>, 4> names_of(Mode) {
+  return {{{Mode::forward, "forward"},
+           {Mode::train, "train"},
+           {Mode::decode, "decode"},
+           {Mode::serve, "serve"}}};
 }
 
 constexpr std::array<EnumName<ScopeKind>, 3> names_of(ScopeKind) {

@@ -57,7 +57,8 @@ struct Request {
 
 // One process's part of a speed cell.
 struct Visit {
-  std::vector<double> times;  // seconds of each sample
+  std::vector<double> times;    // seconds of each sample
+  std::vector<double> later_s;  // of mode serve: of the calls after the first, round by round
   double flops = 0;
   std::optional<CostSource> cost;
   std::optional<StoredDtype> dtype;    // nullopt: float32

@@ -8,6 +8,7 @@
 #include "harness/cell/each_axis.h"
 #include "harness/cell/given_fields.h"
 #include "harness/cell/row.h"
+#include "harness/cell/speed_fields.h"
 #include "harness/store/fields.h"
 
 namespace attn {
@@ -42,43 +43,6 @@ void fields(Archive& archive, CellKey& key) {
   archive.maybe("test_with", key.test_with);
   archive.maybe("test_on", key.test_on);
   archive("source", key.source);
-}
-
-template <class Archive>
-void fields(Archive& archive, Summary& time) {
-  archive("median", time.median);
-  archive("mean", time.mean);
-  archive("min", time.min);
-  archive("mad", time.mad);
-  archive("ci_low", time.ci_low);
-  archive("ci_high", time.ci_high);
-  archive("n", time.n);
-}
-
-template <class Archive>
-void fields(Archive& archive, Breakdown& breakdown) {
-  archive("passes", breakdown.passes);
-  archive("pass_s", breakdown.pass_s);
-  archive("marks", breakdown.marks);
-  archive("overhead", breakdown.overhead);
-  archive("shares", breakdown.shares);
-}
-
-template <class Archive>
-void fields(Archive& archive, SpeedMetrics& metrics) {
-  archive("time_s", metrics.time);
-  archive("tokens_per_s", metrics.tokens_per_s);
-  archive("flops", metrics.flops);
-  archive("flops_per_s", metrics.flops_per_s);
-  archive("peak_fraction", metrics.peak_fraction);
-  archive.maybe("witness_fraction", metrics.witness_fraction);
-  if constexpr (Archive::reads) metrics.declares_cost = !archive.is_null("bytes");
-  if (Archive::reads || metrics.bytes || !metrics.declares_cost) {
-    archive("bytes", metrics.bytes);
-    archive("roofline_s", metrics.roofline_s);
-  }
-  archive.maybe("state_bytes", metrics.state_bytes);
-  archive.maybe("breakdown", metrics.breakdown);
 }
 
 template <class Archive>

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "harness/check/forgetting.h"
 #include "harness/check/variant_checks.h"
 #include "variants/api/counted_cost.h"
 
@@ -48,17 +49,7 @@ Rounded rounded_inputs(const Attention& attention, const AttentionShape& shape,
 oracle::Array wanted_of(const Subject& subject, const Attention& attention, const Inputs& x,
                         const Mask& mask) {
   if (!subject.info.reference) return oracle_array(output_of(attention, x, mask));
-  ReferenceInputs inputs{.q = oracle_array(x.q),
-                         .k = oracle_array(x.k),
-                         .v = oracle_array(x.v),
-                         .weights = {},
-                         .gates = {},
-                         .config = attention.config(),
-                         .mask = mask};
-  for (const Weight& weight : attention.weights())
-    inputs.weights.push_back(oracle_array(weight.value.value()));
-  for (const Tensor& gate : x.gates) inputs.gates.push_back(oracle_array(gate));
-  return subject.info.reference(inputs);
+  return subject.info.reference(reference_inputs_of(attention, x, mask));
 }
 
 // `first`: the row of `wanted` that the first row of `got` [batch, heads, rows, dim] stands for.
@@ -121,11 +112,24 @@ void compare_decoding(const Subject& subject, AttentionShape shape, int64_t kv_h
   const Rounded x = rounded_inputs(*attention, shape, {});
   const BFloat16Tensor k = rounded(first_heads(x.wide.k, kv_heads)),
                        v = rounded(first_heads(x.wide.v, kv_heads));
-  const int64_t group = shape.heads / kv_heads, n = shape.kv_len, prefill = n / 2;
-  const oracle::Array wanted = wanted_of(
-      subject, *attention,
-      {x.wide.q, widened(repeat_heads(k, group)), widened(repeat_heads(v, group)), x.wide.gates},
-      mask_of(shape));
+  const Forgetting* const forgetting = as_forgetting(*attention);
+  // What forgets at the end of a prompt alone grows from there on: its declared state is that after
+  // a prompt and one step.
+  const bool is_prompt = forgetting && forgetting->forgets_prompts_alone();
+  const int64_t group = shape.heads / kv_heads, n = shape.kv_len,
+                prefill = is_prompt ? n - 1 : n / 2;
+  const auto wanted_steps = [&] {
+    const ForgettingCase c{*forgetting, *attention, shape, kv_heads};
+    return forgetting->step_answers(
+        c.reference_inputs({x.wide.q, widened(k), widened(v), x.wide.gates}),
+        DecodeSteps::after(prefill, n, kv_heads));
+  };
+  const oracle::Array wanted = forgetting
+                                   ? wanted_steps()
+                                   : wanted_of(subject, *attention,
+                                               {x.wide.q, widened(repeat_heads(k, group)),
+                                                widened(repeat_heads(v, group)), x.wide.gates},
+                                               mask_of(shape));
   const auto positions = [](const BFloat16Tensor& of, int64_t begin, int64_t end) {
     return rounded(part(widened(of), 2, begin, end));
   };

@@ -1,5 +1,6 @@
-// Compares decode steps with a causal forward pass: the rows are equal for any length of prefill,
-// with and without shared keys, and after step_back(). Compares the declared state, FLOPs and bytes
+// Compares decode steps with a causal forward pass, or, of a decoder that forgets, with what the
+// reference says of its steps: the rows are equal for any length of prefill, with and without
+// shared keys, and after step_back(). Compares the declared state, FLOPs and bytes
 // with the allocated state and the counters. Costs a few times 300 steps per shape.
 #include <algorithm>
 #include <cmath>
@@ -9,68 +10,25 @@
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
-#include "core/ops/ops_heads.h"
+#include "harness/check/decoding_case.h"
 #include "harness/check/variant_checks.h"
 
 namespace attn {
 namespace {
 
-constexpr double kAllowedGap = kIsDouble ? 1e-10 : 1e-5;
 constexpr double kAllowedShare = 0.05;  // relative
 
-constexpr int64_t kLengthAtHeads = 67;  // where other heads are tried
-
-// What decoders of one variant are checked with.
-struct Case {
-  const Attention& attention;
-  AttentionShape shape;
-  int64_t kv_heads;  // of keys and values
-  double allowed = kAllowedGap;
-
-  std::unique_ptr<Decoder> decoder() const {
-    return attention.decoder(shape.batch, shape.kv_len, kv_heads);
-  }
-  Inputs inputs(uint64_t seed, double scale = 1) const {
-    const Inputs x = make_inputs(attention, shape, seed, scale);
-    return {x.q, part(x.k, 1, 0, kv_heads), part(x.v, 1, 0, kv_heads), x.gates};
-  }
-  // Of forward, on keys and values as they are or repeated.
-  Tensor output(const Inputs& x, const AttentionShape& of) const {
-    const NoGrad no_grad;
-    const int64_t times = shape.heads / kv_heads;
-    return output_of(attention,
-                     {x.q, repeat_heads(Var(x.k), times).value(),
-                      repeat_heads(Var(x.v), times).value(), x.gates},
-                     mask_of(of));
-  }
-  std::string name() const {
-    const std::string heads = fmt::format(", {} heads of keys for {}", kv_heads, shape.heads);
-    return text(shape) + (kv_heads < shape.heads ? heads : "");
-  }
-};
-
-// Appends positions [begin, end) at once.
-void extend(Decoder& decoder, const Inputs& x, int64_t begin, int64_t end) {
-  const Inputs some = part(x, 2, begin, end);
-  decoder.extend(some.k, some.v, some.q, some.gates);
-}
+constexpr int64_t kLengthAtHeads = 67;  // where other heads are tried, and cuts in two
+constexpr int64_t kCutTwice = 7;        // where every two cuts are
 
 void step(Decoder& decoder, const Inputs& at, const Tensor& out) {
   decoder.step(at.q, at.k, at.v, out, at.gates);
 }
 
-// Appends the first `prefill` positions at once, steps through the others, and returns their rows.
+// Appends the first `prefill` positions at once, answers the others, and returns their rows.
 Tensor decoded(Decoder& decoder, const Inputs& x, int64_t prefill) {
-  const int64_t length = x.q.dim(2), dim = x.q.dim(3);
   extend(decoder, x, 0, prefill);
-  const Tensor result(x.q.shape().with(2, length - prefill)), out(x.q.shape().with(2, 1));
-  for (int64_t i = prefill; i < length; i++) {
-    step(decoder, part(x, 2, i, i + 1), out);
-    for (int64_t matrix = 0; matrix < x.q.dim(0) * x.q.dim(1); matrix++)
-      std::copy_n(out.data() + matrix * dim, dim,
-                  result.data() + (matrix * (length - prefill) + i - prefill) * dim);
-  }
-  return result;
+  return answered(decoder, x, prefill, x.q.dim(2));
 }
 
 Tensor with_last(const Tensor& t, const Tensor& last) {
@@ -79,29 +37,32 @@ Tensor with_last(const Tensor& t, const Tensor& last) {
   return concat(both, 2).value().clone();
 }
 
-void compare_rows(const Case& c, double scale, Verdict& verdict) {
+void compare_rows(const DecodingCase& c, double scale, Verdict& verdict) {
   const int64_t n = c.shape.kv_len;
-  const Inputs x = c.inputs(61, scale);
-  const Tensor all = c.output(x, c.shape);
   for (const int64_t prefill : std::set<int64_t>{0, n / 2, n - 1}) {
+    const DecodeSteps steps = c.steps_after(prefill, n);
+    const Inputs x = c.inputs(61, steps, scale);
+    const Tensor all = c.output(x, steps);
     const auto decoder = c.decoder();
     const Gap off = gap(decoded(*decoder, x, prefill), part(all, 2, prefill, n));
     // The logarithm of a weight is rounded as a product of inputs is, so that the error of the
     // weight grows with their scale.
     verdict.expect(off.size, c.allowed * std::max(1.0, scale),
                    "position {} decoded after {} appended at once is off by {:.1e} against the "
-                   "causal forward ({}, inputs of scale {:g})",
-                   prefill + off.row, prefill, off.size, c.name(), scale);
+                   "{} ({}, inputs of scale {:g})",
+                   prefill + off.row, prefill, off.size,
+                   c.forgets() ? "reference" : "causal forward", c.name(), scale);
   }
 }
 
 // Prefill in two parts equals prefill at once, and a second decoder of the same attention, which
 // takes other positions at the same time, changes nothing.
-void compare_states(const Case& c, Verdict& verdict) {
+void compare_states(const DecodingCase& c, Verdict& verdict) {
   const int64_t n = c.shape.kv_len;
   if (n < 3) return;
-  const Inputs x = c.inputs(64), other = c.inputs(65);
-  const Tensor all = c.output(x, c.shape);
+  const DecodeSteps steps = c.steps_after(n - 1, n);
+  const Inputs x = c.inputs(64, steps), other = c.inputs(65, steps);
+  const Tensor all = c.output(x, steps);
   const auto decoder = c.decoder(), second = c.decoder();
   extend(*decoder, x, 0, n / 3);
   extend(*second, other, 0, n / 2);
@@ -118,11 +79,13 @@ void compare_states(const Case& c, Verdict& verdict) {
 }
 
 // Positions appended at once after a step continue it, and a step leaves what it is given as it is.
-void compare_turns(const Case& c, Verdict& verdict) {
+void compare_turns(const DecodingCase& c, Verdict& verdict) {
   const int64_t n = c.shape.kv_len;
   if (n < 4) return;
-  const Inputs x = c.inputs(66), given = c.inputs(66);
-  const Tensor all = c.output(x, c.shape), out(x.q.shape().with(2, 1));
+  DecodeSteps steps = c.steps_after(n - 1, n);
+  steps.is_step[0] = steps.is_step[static_cast<size_t>(n / 2)] = true;
+  const Inputs x = c.inputs(66, steps), given = x.clone();
+  const Tensor all = c.output(x, steps), out(x.q.shape().with(2, 1));
   const auto decoder = c.decoder();
   const auto step_at = [&](int64_t at) {
     const Inputs here = part(x, 2, at, at + 1), before = part(given, 2, at, at + 1);
@@ -150,7 +113,7 @@ double off(double counted, double declared) {  // one key of weight 1 may cost n
 
 // A decoder may count what it declares. So the bytes of a step are also compared with what exists:
 // a step writes its position, and reads the state, the weights and its inputs a few times at most.
-void compare_with_position(const Case& c, double bytes, double state, Verdict& verdict) {
+void compare_with_position(const DecodingCase& c, double bytes, double state, Verdict& verdict) {
   constexpr double kMostReads = 8;
   const double row = sizeof(real) * static_cast<double>(c.shape.batch * c.shape.head_dim);
   const double least = row * static_cast<double>(c.kv_heads);
@@ -166,9 +129,9 @@ void compare_with_position(const Case& c, double bytes, double state, Verdict& v
 }
 
 // The declared cost is read after the step was made once, because it may depend on the data.
-void compare_costs(const Case& c, Verdict& verdict) {
+void compare_costs(const DecodingCase& c, Verdict& verdict) {
   const int64_t n = c.shape.kv_len;
-  const Inputs x = c.inputs(62), last = part(x, 2, n - 1, n);
+  const Inputs x = c.inputs(62, c.steps_after(n - 1, n)), last = part(x, 2, n - 1, n);
   const auto decoder = c.decoder();
   decoded(*decoder, x, n - 1);
   decoder->step_back();
@@ -192,9 +155,9 @@ void compare_costs(const Case& c, Verdict& verdict) {
 
 // A cache overwrites the position that was taken back and answers the same; a sum has added it
 // twice, as if the sequence ended in two positions alike. Neither holds more than before.
-void compare_step_back(const Case& c, Verdict& verdict) {
+void compare_step_back(const DecodingCase& c, Verdict& verdict) {
   const int64_t n = c.shape.kv_len;
-  const Inputs x = c.inputs(63), last = part(x, 2, n - 1, n);
+  const Inputs x = c.inputs(63, c.steps_after(n - 1, n)), last = part(x, 2, n - 1, n);
   const auto decoder = c.decoder();
   const Tensor once = decoded(*decoder, x, n - 1), again(once.shape());
   const int64_t held = memory_use().live_total;
@@ -223,13 +186,18 @@ void check_at(const Subject& subject, const AttentionShape& shape, int64_t kv_he
   longer.q_len = longer.kv_len = shape.kv_len + 1;
   const auto attention = subject.build(longer);
   move_weights(*attention, 67);
-  const Case c{*attention, shape, kv_heads, kAllowedGap * subject.info.rounding};
+  const DecodingCase c{*attention, shape, kv_heads, kDecodingGap * subject.info.rounding};
   compare_rows(c, 1, verdict);
   compare_rows(c, 3, verdict);  // logits of up to 50 or so
   compare_states(c, verdict);
   compare_turns(c, verdict);
   compare_costs(c, verdict);
   compare_step_back(c, verdict);
+  if (shape.kv_len == kCutTwice) compare_splits(c, verdict);
+  if (shape.kv_len == kLengthAtHeads) compare_long_splits(c, subject.full(), verdict);
+  constexpr int64_t kLongest = 200;  // compare_kept() costs length / head_dim decodings
+  if (c.forgets() && kv_heads < shape.heads && shape.kv_len <= kLongest)
+    compare_kept(c.forgetting(), verdict);
 }
 
 void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t kv_heads,
@@ -239,7 +207,7 @@ void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t
             .heads = heads,
             .q_len = length,
             .kv_len = length,
-            .head_dim = length == 7 ? 5 : head_dim,  // an odd one for the tails of vector loops
+            .head_dim = length == kCutTwice ? 5 : head_dim,  // odd: tails of vector loops
             .causal = true},
            kv_heads, verdict);
 }
@@ -249,19 +217,35 @@ void check_sharing(const Subject& subject, int64_t length, Verdict& verdict) {
   check_length(subject, length, 4, 2, verdict);  // two query heads for each head of keys
 }
 
+// Where a decoder forgets that keeps more than the other lengths have; 0: it does not forget. The
+// reference of what it keeps takes up to n² operations a head: beyond 2000 positions nothing is
+// checked.
+int64_t length_past(const Subject& subject) {
+  constexpr int64_t kLongest = 2000, kBeyond = 20, kLeast = 40;
+  const AttentionShape shape{.q_len = kLeast, .kv_len = kLeast, .head_dim = 8, .causal = true};
+  if (subject.info.why_no_decoder(shape, subject.params)) return 0;
+  const auto attention = subject.build(shape);
+  const Forgetting* const forgetting = as_forgetting(*attention);
+  if (!forgetting) return 0;
+  const int64_t first = *forgetting->forgets_from();
+  return first + kBeyond <= kLongest ? std::max(kLeast, first + kBeyond) : kLeast;
+}
+
 }  // namespace
 
 void check_decode(const Subject& subject, Verdict& verdict) {
   if (subject.only) {
     AttentionShape shape = *subject.only;
-    shape.q_len = shape.kv_len = kLengthAtHeads;
+    const int64_t past = length_past(subject);
+    shape.q_len = shape.kv_len = past > 0 ? past : kLengthAtHeads;
     const int64_t shared = subject.only_kv_heads;
     if (shape.causal) check_at(subject, shape, shared > 0 ? shared : shape.heads, verdict);
     return;
   }
-  std::vector<int64_t> lengths = {1, 7, 65, 131};
-  if (subject.full()) lengths = {1, 2, 7, 33, 64, 65, 66, 130, 131};
+  std::vector<int64_t> lengths = {1, kCutTwice, 65, 131};
+  if (subject.full()) lengths = {1, 2, kCutTwice, 33, 64, 65, 66, 130, 131};
   for (const int64_t length : lengths) check_sharing(subject, length, verdict);
+  if (const int64_t past = length_past(subject)) check_length(subject, past, 2, 1, verdict);
   check_length(subject, kLengthAtHeads, 4, 1, verdict);
   check_length(subject, kLengthAtHeads, 2, 2, verdict, 64);
   if (subject.full()) check_length(subject, kLengthAtHeads, 3, 3, verdict, 65);

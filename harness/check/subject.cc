@@ -191,6 +191,11 @@ Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end) {
   return result;
 }
 
+void extend(Decoder& decoder, const Inputs& x, int64_t begin, int64_t end) {
+  const Inputs some = part(x, 2, begin, end);
+  decoder.extend(some.k, some.v, some.q, some.gates);
+}
+
 void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry) {
   const int64_t matrix = t.dim(2) * t.dim(3), per_entry = t.dim(1) * matrix;
   for (int64_t i = 0; i < t.size(); i++)
@@ -235,6 +240,20 @@ oracle::Array oracle_array(const Tensor& t) {
   oracle::Array a(dim(4), dim(3), dim(2), dim(1));
   for (int64_t i = 0; i < t.size(); i++) a.x[static_cast<size_t>(i)] = static_cast<double>(t[i]);
   return a;
+}
+
+ReferenceInputs reference_inputs_of(const Attention& attention, const Inputs& x, const Mask& mask) {
+  ReferenceInputs inputs{.q = oracle_array(x.q),
+                         .k = oracle_array(x.k),
+                         .v = oracle_array(x.v),
+                         .weights = {},
+                         .gates = {},
+                         .config = attention.config(),
+                         .mask = mask};
+  for (const Weight& weight : attention.weights())
+    inputs.weights.push_back(oracle_array(weight.value.value()));
+  for (const Tensor& gate : x.gates) inputs.gates.push_back(oracle_array(gate));
+  return inputs;
 }
 
 double worst(std::initializer_list<double> sizes) {

@@ -111,12 +111,16 @@ Gradients gradients_of(const Attention& attention, const Inputs& inputs, const M
 Tensor part(const Tensor& t, int dim, int64_t begin,
             int64_t end);  // a copy of [begin, end) along dim
 Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end);
+// Appends positions [begin, end) at once, without answers.
+void extend(Decoder& decoder, const Inputs& x, int64_t begin, int64_t end);
 // Overwrites positions [begin, len) of t [batch, heads, len, dim] with random numbers or with
 // `value`; if entry >= 0, only of that batch entry.
 void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry = -1);
 void fill_from(const Tensor& t, int64_t begin, real value, int64_t entry = -1);
 oracle::Array oracle_array(const Tensor& t);  // of fewer dimensions: with ones in front
-Gap gap(const Tensor& a, const Tensor& b);    // shapes must agree
+// What a reference of this attention reads, with its weights as they are now.
+ReferenceInputs reference_inputs_of(const Attention& attention, const Inputs& x, const Mask& mask);
+Gap gap(const Tensor& a, const Tensor& b);                     // shapes must agree
 double gap_of_inputs(const Gradients& a, const Gradients& b);  // the largest of q, k, v and gates
 double weight_bytes(const Attention& attention);
 double largest(const Tensor& t);                    // max |t|, NaN if any is NaN

@@ -22,10 +22,6 @@ double scale_of(const oracle::Array& wanted) {
   return scale;
 }
 
-void jitter(oracle::Array& of, Rng& random) {
-  for (double& value : of.x) value += kRounding * random.normal();
-}
-
 // The largest difference between one row and that of `outputs`; NaN if an entry is not a number.
 double difference(const Tensor& got, const oracle::Array& outputs, int64_t row) {
   double largest = 0;
@@ -55,6 +51,12 @@ Gap gap_to(const Tensor& got, const Wanted& wanted) {
   return result;
 }
 
+ReferenceInputs within_rounding(ReferenceInputs at, Rng& random) {
+  for (oracle::Array* of : {&at.q, &at.k})
+    for (double& value : of->x) value += kRounding * random.normal();
+  return at;
+}
+
 void find_ties(const Reference& reference, const ReferenceInputs& at, double allowed,
                Wanted& wanted) {
   const double scale = scale_of(wanted.outputs);
@@ -63,10 +65,7 @@ void find_ties(const Reference& reference, const ReferenceInputs& at, double all
   std::vector<oracle::Array> others;
   Rng random = rng(75, "tied rows");
   for (int draw = 0; draw < kDraws; draw++) {
-    ReferenceInputs near = at;
-    jitter(near.q, random);
-    jitter(near.k, random);
-    others.push_back(reference(near));
+    others.push_back(reference(within_rounding(at, random)));
     const std::vector<double>& moved = others.back().x;
     for (size_t i = 0; i < moved.size(); i++)
       if (std::abs(moved[i] - wanted.outputs.x[i]) > allowed * scale) tied[i / dim] = true;

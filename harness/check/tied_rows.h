@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/rng.h"
 #include "harness/check/subject.h"
 #include "variants/api/reference.h"
 
@@ -22,6 +23,9 @@ struct Wanted {
 // The largest difference over max(largest entry of the outputs, 0.1), and its row; of a tied row
 // the smallest of those from the outputs and from the others. NaN is the largest.
 Gap gap_to(const Tensor& got, const Wanted& wanted);
+
+// Inputs whose queries and keys are others within rounding.
+ReferenceInputs within_rounding(ReferenceInputs at, Rng& random);
 
 // Marks the rows that changes of queries and keys within rounding move by more than `allowed`, in
 // the unit of gap_to, and keeps what they then give. Marks none where there are more than a few: no

@@ -32,18 +32,13 @@ struct CacheCase {
     const int64_t times = shape.heads / kv_heads;
     const Inputs first = part(x, 2, 0, count);
     const NoGrad no_grad;
-    ReferenceInputs inputs{.q = oracle_array(first.q),
-                           .k = oracle_array(repeat_heads(Var(first.k), times).value()),
-                           .v = oracle_array(repeat_heads(Var(first.v), times).value()),
-                           .weights = {},
-                           .gates = {},
-                           .config = attention.config(),
-                           .mask = {true, {}},
-                           .rows = {count - 1}};
+    ReferenceInputs inputs =
+        reference_inputs_of(attention,
+                            {first.q, repeat_heads(Var(first.k), times).value(),
+                             repeat_heads(Var(first.v), times).value(), first.gates},
+                            {true, {}});
+    inputs.rows = {count - 1};
     inputs.round_as_cached(shape.cache);
-    for (const Weight& weight : attention.weights())
-      inputs.weights.push_back(oracle_array(weight.value.value()));
-    for (const Tensor& gate : first.gates) inputs.gates.push_back(oracle_array(gate));
     return info.reference(inputs);
   }
   std::string name() const {
@@ -51,11 +46,6 @@ struct CacheCase {
                        text(shape), kv_heads, shape.heads);
   }
 };
-
-void append(Decoder& decoder, const Inputs& x, int64_t begin, int64_t end) {
-  const Inputs some = part(x, 2, begin, end);
-  decoder.extend(some.k, some.v, some.q, some.gates);
-}
 
 // The answer to the position `at`, beside the reference.
 void compare_step(const CacheCase& c, Decoder& decoder, const Inputs& x, int64_t at,
@@ -92,9 +82,9 @@ void compare_answers(const CacheCase& c, Verdict& verdict) {
   const auto decoder = c.decoder();
   compare_step(c, *decoder, mine, 0, "decoded alone", verdict);
   if (n < 8) return;
-  append(*decoder, mine, 1, n / 2);
+  extend(*decoder, mine, 1, n / 2);
   compare_step(c, *decoder, mine, n / 2, "decoded after a prefill", verdict);
-  append(*decoder, mine, n / 2 + 1, n - 3);
+  extend(*decoder, mine, n / 2 + 1, n - 3);
   compare_step(c, *decoder, mine, n - 3, "decoded after a second prefill", verdict);
   compare_step(c, *decoder, mine, n - 2, "decoded after another", verdict);
   const Inputs wrong = part(others, 2, n - 1, n);

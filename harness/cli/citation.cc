@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/base/add_once.h"
 #include "core/base/check.h"
 #include "harness/measure/build_info.h"
 #include "harness/run/protocol.h"
@@ -76,8 +77,7 @@ std::string key_of_tool(const Tool& tool) {
 class Facts {
  public:
   void add(const std::string& fact) {
-    if (!fact.empty() && std::find(all_.begin(), all_.end(), fact) == all_.end())
-      all_.push_back(fact);
+    if (!fact.empty()) add_once(all_, fact);
   }
   std::string joined(const char* between) const {
     return fmt::format("{}", fmt::join(all_, between));

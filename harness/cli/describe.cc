@@ -141,6 +141,13 @@ int64_t year_of(const VariantInfo& info) {
   return std::regex_search(info.paper, found, year) ? std::stoll(found[2]) : 0;
 }
 
+Json meanings_of(const Traits& traits) {
+  Json meanings = Json::object();
+  for (const NamedTrait& trait : kTraits)
+    if (traits.*trait.member) meanings[trait.name] = trait.meaning;
+  return meanings;
+}
+
 std::string explained_traits(const Traits& traits) {
   std::string text;
   for (const NamedTrait& trait : kTraits)

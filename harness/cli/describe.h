@@ -20,6 +20,7 @@ std::string traits_text(const Traits& traits);  // "exact, causal, cross, paddin
 std::vector<std::string> trait_names();
 bool has_trait(const Traits& traits, const std::string& name);  // false also for an unknown name
 int64_t year_of(const VariantInfo& info);            // the first year that its paper names; 0: none
+Json meanings_of(const Traits& traits);              // what each one means, by name
 std::string explained_traits(const Traits& traits);  // a line each, indented: what each one means
 std::string params_text(const std::vector<ParamSpec>& params);  // a line each, indented
 

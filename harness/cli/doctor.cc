@@ -1,6 +1,7 @@
 // attnbench doctor: a line each for what figures depend on, `ok` or `advice` with what to do.
 #include "harness/cli/doctor.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -13,6 +14,7 @@
 #include "harness/measure/build_info.h"
 #include "harness/measure/environment.h"
 #include "harness/process/process.h"
+#include "harness/process/python_process.h"
 #include "harness/run/run_line.h"
 #include "harness/store/user_cache.h"
 #include "harness/tables/table.h"
@@ -79,8 +81,9 @@ Finding noise_finding(const Machine& machine) {
 // Asks .venv of this folder or of one above it, else the system's Python.
 std::string python_modules() {
   namespace fs = std::filesystem;
-  std::string python = "python3";
-  for (fs::path folder = fs::current_path(); folder.has_relative_path();
+  const char* const named = std::getenv(kPythonVariable);  // a wheel names its own
+  std::string python = named ? named : "python3";
+  for (fs::path folder = fs::current_path(); !named && folder.has_relative_path();
        folder = folder.parent_path())
     if (const fs::path own = folder / ".venv/bin/python"; fs::exists(own)) {
       python = own.string();

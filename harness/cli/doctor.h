@@ -11,8 +11,9 @@ struct Finding {
   std::string subject, text;  // of an advice, the text says what to do
 };
 
-// That scripts use: the first four draw, torch is compared with.
-inline constexpr const char* kModulesOfPython = "numpy pandas matplotlib plotly torch";
+// That scripts use: all but torch draw; torch runs variants in Python, and is compared with.
+inline constexpr const char* kModulesOfPython =
+    "numpy pandas scipy matplotlib jsonschema plotly torch";
 
 // By what the system's files say; "" is a file that is not there.
 Finding huge_pages_finding(const std::string& enabled);    // transparent_hugepage/enabled

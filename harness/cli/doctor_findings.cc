@@ -55,8 +55,7 @@ Finding load_finding(const std::string& load, int cores) {
 }
 
 Finding python_finding(const std::string& modules) {
-  if (modules.empty())
-    return {false, "Python", "not found, so that nothing can be drawn; scripts/setup makes .venv"};
+  if (modules.empty()) return {false, "Python", "not found, so that nothing can be drawn"};
   std::istringstream wanted(kModulesOfPython), stream(modules);
   std::string word, missing, all;
   while (stream >> word) all += " " + word + " ";
@@ -64,10 +63,12 @@ Finding python_finding(const std::string& modules) {
     if (all.find(" " + word + " ") == std::string::npos) missing += " " + word;
   if (missing.empty()) return {true, "Python", "plots, reports and comparisons with PyTorch"};
   if (missing == " torch")
-    return {true, "Python", "plots and reports; no torch, for scripts/peers"};
-  return {
-      false, "Python",
-      fmt::format("without{}, so that pictures are missing; scripts/setup makes .venv", missing)};
+    return {true, "Python", "plots and reports; no torch, for variants in Python"};
+  return {false, "Python",
+          fmt::format(
+              "without{}, so that pictures are missing; pip install 'attnbench[report]', or in a "
+              "clone scripts/setup",
+              missing)};
 }
 
 }  // namespace attn::cli

@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kLong = 30 * 60;  // seconds
 
-Json cell_json(const Cell& cell) {
+Json cell_json(const Cell& cell, int jobs) {
   const CellKey& key = cell.key;
   const bool runs = cell.skip.empty();
   Json line = {{"cell", cell.id},
@@ -35,7 +35,10 @@ Json cell_json(const Cell& cell) {
                {"task", key.task ? to_json(*key.task) : Json()},
                {"axes", to_json(key.axes)},
                {"training", key.training ? to_json(*key.training) : Json()},
+               {"tuned", cell.tuned},
+               {"source", to_json(key)["source"]},
                {"forecast_s", runs ? Json(cell.forecast_s) : Json()},
+               {"share_s", runs ? Json(share_of(cell, jobs)) : Json()},
                {"forecast_bytes", runs ? Json(cell.forecast_bytes) : Json()},
                {"skipped", runs ? Json() : Json(cell.skip)}};
   if (cell.trial) line["trial"] = cell.trial->round;  // after the first, perhaps another's choice
@@ -50,10 +53,10 @@ void print_lines(const Plan& plan) {
                             : fmt::format("{} {} skipped: {}\n", cell.id, cell.label, cell.skip));
 }
 
-void print_cells(const Plan& plan, const std::string& format) {
+void print_cells(const Plan& plan, const std::string& format, int jobs) {
   if (format == "table") return print_lines(plan);
   std::vector<Json> cells;
-  for (const Cell& cell : plan.cells) cells.push_back(cell_json(cell));
+  for (const Cell& cell : plan.cells) cells.push_back(cell_json(cell, jobs));
   if (format == "json" || format == "csv") return print(rendered(format, cells));
   Table table{
       .title = "cells", .columns = {"cell", "what", "time", "memory"}, .rows = {}, .notes = {}};
@@ -105,7 +108,7 @@ int dry_run(const SweepRequest& request, Plan& plan, const DryRun& how) {
     warn("interrupted; the pilots that were measured are kept\n");
     return 128 + signal;
   }
-  print_cells(plan, how.format);
+  print_cells(plan, how.format, jobs_of(request));
   const auto runnable = std::count_if(plan.cells.begin(), plan.cells.end(),
                                       [](const Cell& cell) { return cell.skip.empty(); });
   const bool by_formula = std::any_of(plan.cells.begin(), plan.cells.end(), [](const Cell& cell) {

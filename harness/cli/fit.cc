@@ -50,8 +50,8 @@ int run_fit(const Arguments& arguments) {
   const Agreements agreements = measure == "both" ? agreements_of(rows) : Agreements{};
   if (growths.empty() && agreements.empty()) {
     warn(
-        "attnbench: nothing matched: no speed or memory row of these lengths, nor scores of a task "
-        "in bits and of another task\n");
+        "attnbench: nothing matched: no speed or memory row of these lengths, and no scores of a "
+        "task in bits, such as lm, beside those of another task\n");
     return kNothingMatched;
   }
   std::vector<Json> lines = growth_lines(growths, request.at);

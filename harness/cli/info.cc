@@ -1,5 +1,8 @@
 // attnbench info NAME: one variant with its cost and weights, or one task with its datasheet and an
 // example.
+#include <algorithm>
+
+#include "harness/check/contract.h"
 #include "harness/cli/datasheet.h"
 #include "harness/cli/describe.h"
 #include "harness/cli/specs.h"
@@ -85,9 +88,20 @@ Json weights_of_python(const PythonVariant& python, const Chosen& chosen) {
       .at("weights");
 }
 
+// What `check NAME` runs, in its order; `in_double`: a second time in double precision.
+Json checks_json(const VariantInfo& info) {
+  const std::vector<std::string> again = double_check_names(info);
+  Json list = Json::array();
+  for (const std::string& name : variant_check_names(info))
+    list.push_back({{"name", name},
+                    {"in_double", std::find(again.begin(), again.end(), name) != again.end()}});
+  return list;
+}
+
 Json json_of_variant(const Chosen& chosen) {
   const VariantInfo& info = *chosen.variant;
   Json all = describe(info);
+  all["promises"] = meanings_of(info.traits);
   if (const PythonVariant* const python = python_variant(info.name)) {
     all.update({{"file", python->file},
                 {"hash", python->hash},
@@ -109,6 +123,7 @@ Json json_of_variant(const Chosen& chosen) {
         {{"name", gate.name}, {"width", gate.width}, {"rank", gate.rank}, {"help", gate.help}});
   all.update({{"weights", weights},
               {"gates", gates},
+              {"checks", checks_json(info)},
               {"cost", cost_json(cost_shown(chosen, *attention))}});
   return all;
 }

@@ -2,6 +2,7 @@
 // scripts, completion and plots.
 #include "harness/cli/describe.h"
 #include "harness/cli/machine.h"
+#include "harness/cli/mixer_coverage.h"
 #include "harness/cli/sweep_request.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/variant_filter.h"
@@ -118,7 +119,7 @@ Json shape_json(const ModelShape& shape) {
     layers.push_back({{"count", layer.count},
                       {"variant", layer.variant},
                       {"heads", layer.heads},
-                      {"kv_heads", layer.kv_heads > 0 ? layer.kv_heads : layer.heads},
+                      {"kv_heads", layer.own_kv_heads()},
                       {"head_dim", layer.head_dim}});
   return {{"name", shape.name}, {"source", shape.source}, {"note", shape.note}, {"layers", layers}};
 }
@@ -186,6 +187,12 @@ int run_list(const Arguments& arguments) {
     list_file(what, arguments.has("json"));
     return kOk;
   }
+  if (arguments.has("coverage")) {
+    ATTN_CHECK(what == "all", "--coverage lists the mixers of libraries alone, not {}", what);
+    print(arguments.has("json") ? Json{{"coverage", mixer_coverage_json()}}.dump(2) + "\n"
+                                : mixer_coverage_text());
+    return kOk;
+  }
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
   const bool profiles = what == "all" || what == "profiles";
@@ -214,6 +221,8 @@ int run_list(const Arguments& arguments) {
 std::vector<Option> list_options() {
   std::vector<Option> options = {
       {"json", 0, "", "print JSON"},
+      {"coverage", 0, "",
+       "the mixers that popular libraries ship, and the variant here or the reason why none"},
       {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}};
   for (Option& option : variant_filter_options()) options.push_back(std::move(option));
   options.push_back(plugin_option());
@@ -224,7 +233,9 @@ std::vector<Option> list_options() {
 
 Verb list_verb() {
   return {.name = "list",
-          .usage = "[variants|tasks|profiles|shapes|machine|python:FILE.py] [--json] [--show NAME]",
+          .usage =
+              "[variants|tasks|profiles|shapes|machine|python:FILE.py] [--json] [--show NAME] "
+              "[--coverage]",
           .summary = "what there is, with traits, typed parameters and papers; the machine",
           .options = list_options(),
           .max_words = 1,

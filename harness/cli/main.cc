@@ -29,10 +29,12 @@ namespace {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> list = {
-      list_verb(),  info_verb(),    check_verb(),    run_verb(),  sample_verb(),
-      apply_verb(), compare_verb(), table_verb(),    fit_verb(),  noise_verb(),
-      repro_verb(), merge_verb(),   export_verb(),   plot_verb(), report_verb(),
-      new_verb(),   doctor_verb(),  protocol_verb(), cite_verb(), completion_verb()};
+      list_verb(),   info_verb(),      check_verb(),    run_verb(),    sample_verb(),
+      apply_verb(),  compare_verb(),   table_verb(),    fit_verb(),    noise_verb(),
+      repro_verb(),  merge_verb(),     export_verb(),   plot_verb(),   report_verb(),
+      new_verb(),    doctor_verb(),    protocol_verb(), cite_verb(),   submit_verb(),
+      verify_verb(), pool_verb(),      board_verb(),    advise_verb(), coverage_verb(),
+      config_verb(), completion_verb()};
   return list;
 }
 
@@ -47,8 +49,8 @@ std::string overview() {
       "  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
       "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
       "memory;\n"
-      "  2 wrong usage; 3 compare found something worse, or repro something else; 4 nothing "
-      "matched;\n"
+      "  2 wrong usage, a file that cannot be understood, or what verify refuses;\n"
+      "  3 compare found something worse, or repro or verify something else; 4 nothing matched;\n"
       "  5 a contract check is red, or an answer that was measured is wrong; 6 input or output "
       "failed\n"
       "  (a full disk, no permission, a file that cannot be read);\n"
@@ -108,7 +110,11 @@ int help(const std::vector<std::string>& arguments) {
 // `attnbench complete -- WORD...`: what may stand in place of the last word, a line each.
 int complete(std::vector<std::string> words) {
   words.erase(words.begin(), words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)));
-  for (size_t i = 0; i + 2 < words.size(); i++)
+  const auto verb = std::find_if(verbs().begin(), verbs().end(), [&](const Verb& one) {
+    return !words.empty() && one.name == words[0];
+  });
+  const bool loads = verb == verbs().end() || verb->loads_plugins;
+  for (size_t i = 0; loads && i + 2 < words.size(); i++)
     if (words[i] == "--plugin") load_plugins(load_python_variants({words[i + 1]}));
   for (const std::string& text : completions(verbs(), words)) print(text + "\n");
   return kOk;
@@ -134,7 +140,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     if (word == "--") break;
   }
   const Arguments given = parse(verb, rest);
-  load_plugins(load_python_variants(given.all("plugin")));
+  if (verb.loads_plugins) load_plugins(load_python_variants(given.all("plugin")));
   return verb.run(given);
 }
 

@@ -13,6 +13,7 @@
 #include "harness/cli/templates.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/process/process.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -163,8 +164,7 @@ void write_files(const std::vector<NewFile>& files) {
 std::string plugin_steps(const fs::path& folder, const std::string& name) {
   const std::string at = shell_word(folder.string());
   const std::string file = shell_word((folder / "build" / ("lib" + name + ".so")).string());
-  std::error_code unknown;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe", unknown).parent_path().parent_path();
+  const fs::path prefix = own_program().parent_path().parent_path();
   const bool is_installed = fs::exists(prefix / "include/attnbench");
   std::string text;
   if (!is_installed)
@@ -180,7 +180,7 @@ std::string plugin_steps(const fs::path& folder, const std::string& name) {
 // builds it and finds it. Empty: the program is installed.
 fs::path clone_of_program() {
   std::error_code unknown;
-  const fs::path clone = fs::read_symlink("/proc/self/exe", unknown)
+  const fs::path clone = own_program()
                              .parent_path()  // the preset's folder
                              .parent_path()  // build
                              .parent_path();

@@ -54,6 +54,7 @@ struct Verb {
   std::vector<Option> options;
   size_t max_words = 0;  // positional arguments allowed
   int (*run)(const Arguments& arguments) = nullptr;
+  bool loads_plugins = true;  // those of its option --plugin; false: it names sources
 };
 
 // --plugin, of every verb that names variants or tasks; main.cc loads what it names.

@@ -32,8 +32,9 @@ void fields(Archive& archive, PeerRequest& request) {
 struct AttentionRequest {
   std::string variant;  // SPEC
   bool causal = false;
-  std::string q, k, v, grad_out;           // .npy files, [batch, heads, len, head_dim]
-  std::map<std::string, std::string> set;  // weight -> .npy file of its value
+  std::string q, k, v, grad_out;             // .npy files, [batch, heads, len, head_dim]
+  std::map<std::string, std::string> set;    // weight -> .npy file of its value
+  std::map<std::string, std::string> gates;  // gate -> .npy file, [batch, heads, len, width]
 };
 
 template <class Archive>
@@ -45,6 +46,7 @@ void fields(Archive& archive, AttentionRequest& request) {
   archive("v", request.v);
   archive("grad_out", request.grad_out);
   archive.maybe("set", request.set);
+  archive.maybe("gates", request.gates);
 }
 
 // Loads a model.

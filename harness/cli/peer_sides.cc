@@ -10,6 +10,7 @@
 #include "harness/cli/specs.h"
 #include "harness/model/encoder.h"
 #include "harness/train/optimizer.h"
+#include "variants/api/gates.h"
 
 namespace attn::cli {
 namespace {
@@ -53,6 +54,13 @@ class AttentionSide::State {
         .heads = q_.dim(1), .head_dim = q_.dim(3), .max_len = k_.dim(2), .causal = mask_.causal};
     attention_ = chosen.variant->build(config, chosen.params);
     for (const auto& [name, path] : request.set) weight(name).set_value(read_tensor(path));
+    for (const GateInput& gate : attention_->gates()) {
+      const auto given = request.gates.find(gate.name);
+      ATTN_CHECK(given != request.gates.end(), "gates: '{}' is missing", gate.name);
+      gates_.push_back(read_tensor(given->second));
+    }
+    ATTN_CHECK(request.gates.size() == gates_.size(), "gates: {} given, {} reads {}",
+               request.gates.size(), request.variant, gates_.size());
   }
 
   Json flops() const {
@@ -64,7 +72,7 @@ class AttentionSide::State {
 
   Tensor forward() const {
     const NoGrad no_grad;
-    return attention_->forward(Var(q_), Var(k_), Var(v_), mask_).value();
+    return attention_->forward(Var(q_), Var(k_), Var(v_), mask_, leaves_of(gates_)).value();
   }
 
   void train() const { differentiated(); }
@@ -77,6 +85,9 @@ class AttentionSide::State {
     for (const auto& [name, input] : inputs)
       if (input.grad().defined())  // else the variant does not read this input
         write_tensor(fmt::format("{}/grad_{}.npy", folder, name), input.grad());
+    for (size_t i = 0; i < gates_.size(); i++)
+      write_tensor(fmt::format("{}/grad_gate_{}.npy", folder, attention_->gates()[i].name),
+                   found.gates[i].grad());
     for (const Weight& weight : attention_->weights())
       if (weight.learned)
         write_tensor(fmt::format("{}/grad_{}.npy", folder, weight.name), weight.value.grad());
@@ -86,12 +97,17 @@ class AttentionSide::State {
   struct Differentiated {
     Tensor out;
     Var q, k, v;
+    std::vector<Var> gates;
   };
 
   Differentiated differentiated() const {
     for (const Weight& weight : attention_->weights()) weight.value.zero_grad();
-    Differentiated found{.out = {}, .q = Var(q_, true), .k = Var(k_, true), .v = Var(v_, true)};
-    const Var out = attention_->forward(found.q, found.k, found.v, mask_);
+    Differentiated found{.out = {},
+                         .q = Var(q_, true),
+                         .k = Var(k_, true),
+                         .v = Var(v_, true),
+                         .gates = leaves_of(gates_, true)};
+    const Var out = attention_->forward(found.q, found.k, found.v, mask_, found.gates);
     out.backward(grad_out_);
     found.out = out.value();
     return found;
@@ -105,6 +121,7 @@ class AttentionSide::State {
 
   Mask mask_;
   Tensor q_, k_, v_, grad_out_;  // [batch, heads, len, head_dim]
+  std::vector<Tensor> gates_;    // in the attention's order, [batch, heads, len, width]
   std::unique_ptr<Attention> attention_;
 };
 

@@ -20,7 +20,7 @@ class AttentionSide {
   void forward() const;
   void train() const;
   // Of both passes that are timed: forward.npy; out.npy, grad_q.npy, … of each input that the
-  // variant reads, and grad_NAME.npy of each learned weight.
+  // variant reads, grad_gate_NAME.npy of each gate, and grad_NAME.npy of each learned weight.
   void write(const std::string& folder) const;
 
  private:

@@ -12,6 +12,7 @@
 #include "harness/compare/compare.h"
 #include "harness/compare/machines.h"
 #include "harness/plan/axes.h"
+#include "harness/plan/workloads.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/python_variants.h"
 #include "harness/run/run.h"
@@ -58,6 +59,11 @@ void load_python_of(const std::string& path, const Row& row) {
              name);
 }
 
+template <class Names>
+bool is_one_of(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 SweepRequest request_of_cell(const CellKey& key) {
   SweepRequest request;
   const PythonVariant* const python = python_variant(key.variant.name);
@@ -67,9 +73,8 @@ SweepRequest request_of_cell(const CellKey& key) {
   request.axes["measure"] = name_of(key.measure);
   for (const auto& [name, value] : named_values(key.axes)) {
     // A row also holds axes that follow from the others, such as causal of a task.
-    const bool follows =
-        reads_model(key) &&
-        std::find(kDecidedByModel.begin(), kDecidedByModel.end(), name) != kDecidedByModel.end();
+    const bool follows = (reads_model(key) && is_one_of(kDecidedByModel, name)) ||
+                         (key.axes.workload && is_one_of(kDecidedByWorkload, name));
     if (!follows && find_axis(name).applies_to(key.measure)) request.axes[name] = to_string(value);
   }
   if (key.training) request.training = key.training->str();

@@ -21,6 +21,7 @@
 #include "harness/crossing/report.h"
 #include "harness/measure/workload.h"
 #include "harness/plan/halving.h"
+#include "harness/process/process.h"
 #include "harness/run/halving_run.h"
 #include "harness/run/protocol.h"
 #include "harness/run/run.h"
@@ -35,9 +36,8 @@ namespace {
 // The command that goes on with this sweep, with what the config file said; without --force, which
 // would throw the rows away.
 std::string resume_hint(const Arguments& arguments, const std::string& output) {
-  std::error_code unknown;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  std::string text = shell_word(unknown ? "attnbench" : program.string()) + " run";
+  const std::string program = own_program().string();
+  std::string text = shell_word(program.empty() ? "attnbench" : program) + " run";
   for (const Option& option : run_verb().options) {
     if (option.name == "config" || option.name == "force" || option.name == "output") continue;
     for (const std::string& value : arguments.all(option.name)) {
@@ -150,21 +150,16 @@ int nothing_matched() {
 }
 
 void say_rows(const Arguments& arguments, const SweepRequest& request, const SweepResult& result,
-              bool quiet) {
+              const Json& protocol, bool quiet) {
   if (!quiet && result.reused > 0)
     warn(fmt::format("{} of {} cells reused\n", result.reused, result.rows.size()));
   if (!quiet)
-    warn(fmt::format("rows: {}\nprotocol: {}\n", request.output,
-                     protocol_words(protocol_of(request))));
+    warn(fmt::format("rows: {}\nprotocol: {}\n", request.output, protocol_words(protocol)));
   if (!quiet) warn_of_unknown_noise(request, result);
   if (!quiet) warn_of_no_breakdown(request, result);
   if (result.signal)
     warn(fmt::format("interrupted; every finished cell is in the rows. To go on: {}\n",
                      resume_hint(arguments, request.output)));
-}
-
-std::vector<Json> protocols_of(const SweepRequest& request) {
-  return std::vector<Json>(1, protocol_of(request));
 }
 
 int run_find(const Arguments& arguments, SweepRequest request, const Shown& shown) {
@@ -190,11 +185,12 @@ int run_find(const Arguments& arguments, SweepRequest request, const Shown& show
     ProgressLine line = shown.line();
     search.take_step([&](const Progress& now) { line.show(now); });
   }
+  const Json protocol = protocol_of(request);
   std::vector<Table> tables = crossing_tables(search.contests(), search.found());
-  name_protocols(protocols_of(request), shown.format, tables);
+  name_protocols({protocol}, shown.format, tables);
   print(rendered(shown.format, crossing_lines(search.contests(), search.found()), tables,
                  wants_color(shown.color, Stream::out)));
-  say_rows(arguments, request, search.result(), shown.quiet);
+  say_rows(arguments, request, search.result(), protocol, shown.quiet);
   return exit_code(search.result());
 }
 
@@ -233,9 +229,10 @@ int run_run(const Arguments& given) {
     const auto report = [&](const Progress& now) { line.show(now); };
     result = is_halved ? run_halving(request, grid, report) : run_sweep(request, sweep, report);
   }
+  const Json protocol = protocol_of(request);
   const auto tables = [&](Stream stream) {
     return rendered(shown.format, result.rows, result.run.noise_floor, arguments.has("ledger"),
-                    wants_color(shown.color, stream), protocols_of(request));
+                    wants_color(shown.color, stream), {protocol});
   };
   if (request.output == kStdoutPath) {  // the rows are the data; tables are for the person
     if (!shown.quiet) warn(tables(Stream::err));
@@ -245,7 +242,7 @@ int run_run(const Arguments& given) {
   print(tables(Stream::out));
   if (shown.format == "table" && request.variants.empty())
     print(shape_totals(request.shapes, result.rows));
-  say_rows(arguments, request, result, shown.quiet);
+  say_rows(arguments, request, result, protocol, shown.quiet);
   return exit_code(result);
 }
 

@@ -13,11 +13,12 @@ std::string axis_help(const AxisInfo& axis) {
   const ParamSpec& spec = axis.spec;
   std::vector<std::string> single;  // pairs such as int8/int4 follow from them; the help says how
   for (const std::string& choice : spec.choices)
-    if (choice.find('/') == std::string::npos) single.push_back(choice);
+    if (choice.find('/') == std::string::npos && !choice.empty()) single.push_back(choice);
   std::string values = single.empty() ? "" : join(single) + "; ";
   if (std::holds_alternative<bool>(spec.value)) values = "false,true; ";
+  const std::string value = to_string(spec.value);
   return fmt::format(
-      "{}{}; default {}{}", values, spec.help, to_string(spec.value),
+      "{}{}{}{}", values, spec.help, value.empty() ? "" : "; default " + value,
       axis.measures.size() == 1 ? fmt::format(" ({} alone)", name_of(axis.measures[0])) : "");
 }
 
@@ -41,7 +42,10 @@ std::string option_of(const AxisInfo& axis) {
 
 std::vector<Option> run_options() {
   std::vector<Option> options = {
-      {"variant", 'v', "SPEC", "repeatable; name or name[param=value,param=[value,value]]", true},
+      {"variant", 'v', "SPEC",
+       "repeatable; name or name[param=value,param=[value,value]]; default: all, in a profile its "
+       "own",
+       true},
       {"task", 't', "SPEC",
        "repeatable; mqar, mqar[preset=small] or mqar[pairs=[4,8]]; no level named: standard", true},
       plugin_option(),

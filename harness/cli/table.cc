@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/add_once.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -22,12 +23,6 @@ struct RowsOfMachine {
   std::map<std::string, std::string> places;  // cell -> the file that holds it
   std::vector<Json> protocols;                // of its files, each once
 };
-
-void add_protocols(const std::vector<Json>& found, RowsOfMachine& to) {
-  for (const Json& protocol : found)
-    if (std::find(to.protocols.begin(), to.protocols.end(), protocol) == to.protocols.end())
-      to.protocols.push_back(protocol);
-}
 
 void add_rows(const RowsFile& file, RowsOfMachine& to) {
   for (const Row& row : file.rows) {
@@ -53,7 +48,7 @@ std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
       for (const SweepConfig& sweep : file.run.config.sweeps)
         same->run.config.sweeps.push_back(sweep);
     if (same->run.noise_floor.empty()) same->run.noise_floor = file.run.noise_floor;
-    add_protocols(file.protocols, *same);
+    for (const Json& protocol : file.protocols) add_once(same->protocols, protocol);
     add_rows(file, *same);
   }
   return machines;
@@ -76,7 +71,7 @@ void join_scores(std::vector<RowsOfMachine>& machines) {
       continue;
     home->rows.insert(home->rows.end(), other.rows.begin(), other.rows.end());
     home->places.merge(other.places);
-    add_protocols(other.protocols, *home);
+    for (const Json& protocol : other.protocols) add_once(home->protocols, protocol);
     other.rows.clear();
   }
   std::erase_if(machines, [](const RowsOfMachine& machine) { return machine.rows.empty(); });

@@ -28,6 +28,13 @@ Verb new_verb();
 Verb doctor_verb();
 Verb protocol_verb();
 Verb cite_verb();
+Verb submit_verb();
+Verb verify_verb();
+Verb pool_verb();
+Verb board_verb();
+Verb advise_verb();
+Verb coverage_verb();
+Verb config_verb();
 Verb completion_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc

@@ -9,14 +9,14 @@
 #include <filesystem>
 
 #include "core/base/io_error.h"
+#include "harness/process/process.h"
 #include "harness/process/python_process.h"
 
 namespace attn::cli {
 
 void hand_to_python(const Verb& verb, const Arguments& arguments) {
   namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path program = own_program();
   // The program of a clone lies in <repository>/build/<preset>/.
   const fs::path wrapper = program.parent_path().parent_path().parent_path() / "scripts" / "bench";
   std::vector<std::string> words = {wrapper.string()};

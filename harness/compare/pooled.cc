@@ -45,6 +45,23 @@ void scale_rates(SpeedMetrics& speed, const Summary& time) {
   if (speed.witness_fraction) *speed.witness_fraction *= factor;
 }
 
+// A row keeps no time of each call: of the runs' figures the middle one stands for all.
+void pool_serving(SpeedMetrics& speed, const std::vector<const Row*>& rows) {
+  if (!speed.serving) return;
+  const auto middle = [&](double ServingFigures::*figure) {
+    std::vector<double> values;
+    for (const Row* row : rows)
+      if (const auto& serving = row->speed().serving) values.push_back((*serving).*figure);
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+  };
+  for (const auto figure : {&ServingFigures::token_p50_s, &ServingFigures::token_p99_s,
+                            &ServingFigures::generated_per_s})
+    (*speed.serving).*figure = middle(figure);
+  if (speed.serving->first_token_s) speed.serving->first_token_s = speed.time.median;
+  speed.serving->rounds = speed.time.n;
+}
+
 // What is no time of a run, as text: the same in each run of one program.
 std::string figures(const Row& row) {
   Json metrics = to_json(row)["metrics"];
@@ -84,7 +101,9 @@ Row pooled_row(const std::vector<const Row*>& rows) {
   }
   if (!has_times) return whole;
   const Summary time = summarize(whole.result.times, whole.result.visits);
-  scale_rates(std::get<SpeedMetrics>(whole.result.metrics), time);
+  auto& speed = std::get<SpeedMetrics>(whole.result.metrics);
+  scale_rates(speed, time);
+  pool_serving(speed, rows);
   whole.result.noisy = pooled_noise(rows);
   whole.result.rounds = std::ssize(whole.result.visits);
   return whole;

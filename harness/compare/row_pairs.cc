@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/add_once.h"
 #include "core/base/one_line.h"
 #include "harness/cell/codec.h"
 #include "harness/compare/earlier.h"
@@ -67,7 +68,8 @@ class Varying {
     for (const auto& [name, value] : values_of(key)) {
       const Seen& seen = seen_.at(group(key)).at(name);
       const bool differs = seen.values.size() > 1 || seen.rows < rows_.at(group(key));
-      if (!differs && (name != "length" || key.task)) continue;
+      if (is_told(key.axes, name)) continue;
+      if (!differs && (name != always_named(key.axes) || key.task)) continue;
       const auto* const word = std::get_if<std::string>(&value);
       text += " " + (word ? *word : name + "=" + to_string(value));
     }
@@ -130,10 +132,8 @@ void sort_by_sweep(RowsFile& file) {
 // What a run line says beside its RunLine.
 void add_head(const Json& line, RowsFile& run) {
   if (const std::string find = line["config"].value("find", ""); !find.empty()) run.find = find;
-  if (const auto found = line.find("protocol");
-      found != line.end() &&
-      std::find(run.protocols.begin(), run.protocols.end(), *found) == run.protocols.end())
-    run.protocols.push_back(*found);
+  if (const auto found = line.find("protocol"); found != line.end())
+    add_once(run.protocols, Json(*found));
 }
 
 }  // namespace
@@ -177,9 +177,7 @@ RowsFile read_rows_file(const std::string& path) {
                "was made of",
                path, other);
     if (file.run.noise_floor.empty()) file.run.noise_floor = runs[i].run.noise_floor;
-    for (const Json& protocol : runs[i].protocols)
-      if (std::find(file.protocols.begin(), file.protocols.end(), protocol) == file.protocols.end())
-        file.protocols.push_back(protocol);
+    for (const Json& protocol : runs[i].protocols) add_once(file.protocols, protocol);
     const auto& more = runs[i].run.config.sweeps;
     auto& sweeps = file.run.config.sweeps;
     sweeps.insert(sweeps.end(), more.begin(), more.end());

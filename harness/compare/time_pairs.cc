@@ -89,7 +89,7 @@ void judge_by_bounds(const std::vector<const RowPair*>& pairs, const BothMachine
 
 bool is_exact_reference(const Plugin& variant) {
   const VariantInfo& exact = exact_reference();
-  return variant.name == exact.name && variant.params == Params(exact.name, exact.params);
+  return variant.name == exact.name && variant.params == defaults_in_rows(exact);
 }
 
 // The same for a variant and for exact attention beside it.

@@ -100,8 +100,10 @@ std::string rivals_spec() {
   std::string settings;
   for (const ParamSpec& spec : exact.params) {
     std::string choices;
-    for (const std::string& choice : spec.choices) choices += (choices.empty() ? "" : ",") + choice;
-    if (!choices.empty())
+    size_t count = 0;
+    for (const std::string& choice : spec.choices)
+      if (is_exact_with(spec.name, choice)) choices += (count++ > 0 ? "," : "") + choice;
+    if (count > 1)
       settings += fmt::format("{}{}=[{}]", settings.empty() ? "" : ",", spec.name, choices);
   }
   return settings.empty() ? exact.name : fmt::format("{}[{}]", exact.name, settings);

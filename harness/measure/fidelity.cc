@@ -9,11 +9,12 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
-#include "harness/measure/decoded_rows.h"
 #include "harness/measure/fidelity_rows.h"
 #include "harness/measure/inputs.h"
 #include "harness/measure/ranks.h"
+#include "harness/model/decoded_rows.h"
 #include "harness/model/implied_weights.h"
+#include "variants/api/forgetting.h"
 
 namespace attn {
 namespace {
@@ -101,14 +102,15 @@ LayerSums compare_layer(const Workload& workload, const FidelityInputs& in) {
         compare_rows({widened(q), widened(k), widened(v), in.lengths}, out, {}, spec.causal);
     return sums;
   }
-  const bool is_typed = spec.cache != CacheType::float32;  // then the answers of decoding
-  const Tensor out = is_typed
+  // Then the answers of decoding.
+  const bool is_decoded = spec.cache != CacheType::float32 || as_forgetting(attention);
+  const Tensor out = is_decoded
                          ? decoded_rows(attention, spec.cache, in.q, in.k, in.v, gates)
                          : attention.forward(Var(in.q), Var(in.k), Var(in.v), mask, gates).value();
   Tensor implied;  // [batch, heads, length, length]
   if (computes_weights(spec))
-    implied = is_typed ? decoded_weights(attention, spec.cache, in.q, in.k, gates)
-                       : implied_weights(attention, in.q, in.k, mask, gates);
+    implied = is_decoded ? decoded_weights(attention, spec.cache, in.q, in.k, gates)
+                         : implied_weights(attention, in.q, in.k, mask, gates);
   sums.own = compare_rows(in, out, implied, spec.causal);
   if (!implied.defined()) return sums;
   sums.is_distribution = spec.variant->convex(attention.config().params, spec.causal);
@@ -159,6 +161,8 @@ std::string to_string(InputKind kind) {
 std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec) {
   if (spec.cache != CacheType::float32 && spec.dtype != Dtype::float32)
     return "fidelity with kv_dtype is of queries in float32";
+  if (!spec.causal && forgets_of(*spec.variant, spec.chosen()))
+    return "forgets while it decodes, which is causal; add --causal true";
   const VariantInfo::Reads read = spec.variant->read_by(spec.chosen());
   if (read.queries && read.keys) return std::nullopt;
   return fmt::format("ignores {}: it does not approximate attention of independent ones",

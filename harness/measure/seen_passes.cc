@@ -112,8 +112,8 @@ struct WorkloadState::Held {
   std::vector<Tensor> gates;
 };
 
-// A decoder that takes queries as keys got the keys of its positions as such; others read no query
-// of an earlier position.
+// A decoder that takes queries as keys got the keys of its positions as such; of others, those that
+// forget alone read a query of an earlier position.
 void WorkloadState::make_held() {
   const int64_t count = spec.length + 1, many = prefill_positions(spec);
   const Shape row{spec.batch, spec.heads, count, spec.head_dim};
@@ -122,7 +122,7 @@ void WorkloadState::make_held() {
   for (int64_t at = 0; at < spec.length - 1; at += many) {
     const Prefill then = drawn_prefill(spec, *attention, at, std::min(many, spec.length - 1 - at));
     const Tensor keys = repeated(rounded_as(spec, then.keys));
-    put(keys, at, held->q);
+    put(then.queries.defined() ? rounded_as(spec, then.queries) : keys, at, held->q);
     put(keys, at, held->k);
     put(repeated(rounded_as(spec, then.values)), at, held->v);
     for (size_t i = 0; i < then.gates.size(); ++i) put(then.gates[i], at, held->gates[i]);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/measure/mixed_batch.h"
 #include "variants/api/variant_info.h"
 
 namespace attn {
@@ -17,8 +18,11 @@ namespace attn {
 struct LayerConfig;    // harness/model/residual_blocks.h
 struct WorkloadState;  // workload_state.h
 
-// train: forward and backward; decode: a step of the last of `length` tokens after prefill
-enum class Mode { forward, train, decode };
+// train: forward and backward; decode: a step of the last of `length` tokens after prefill; serve:
+// a call of WorkloadSpec::served, and those that follow (harness/measure/serving.h)
+enum class Mode { forward, train, decode, serve };
+// Whether a decoder answers, from what it has cached.
+constexpr bool decodes(Mode mode) { return mode == Mode::decode || mode == Mode::serve; }
 enum class ScopeKind { attention, layer, model };
 std::string to_string(Mode mode);
 std::string to_string(ScopeKind scope);
@@ -40,7 +44,8 @@ struct WorkloadSpec {
   int64_t layer = 0;              // at scope attention: which layer of a model it stands for
   bool receives = false;     // there too: that layer receives what one before it hands on, N(0, 1)
   int64_t feed_forward = 0;  // hidden width, at scopes layer and model; 0: four times the width
-  bool causal = false;       // mode decode: true
+  bool causal = false;       // modes decode and serve: true
+  MixedBatch served = {};    // of mode serve, whose length and batch are of it
   int threads = 1;
   uint64_t seed = 0;
   uint64_t draw = 0;  // which inputs of the seed: those of each draw are others

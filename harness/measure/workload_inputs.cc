@@ -1,6 +1,8 @@
 // Random inputs of workloads; see workload_inputs.h. N(0, 1), and gates by random_gates().
 #include "harness/measure/workload_inputs.h"
 
+#include "variants/api/forgetting.h"
+
 namespace attn {
 namespace {
 
@@ -38,7 +40,10 @@ Prefill drawn_prefill(const WorkloadSpec& spec, const Attention& attention, int6
   const uint64_t seed = spec.input_seed();
   return {Tensor::normal(shape, rng(seed, "workload keys", index)),
           Tensor::normal(shape, rng(seed, "workload values", index)),
-          random_gates(attention.gates(), spec.batch, spec.heads, count, seed, 1, index + 1)};
+          random_gates(attention.gates(), spec.batch, spec.heads, count, seed, 1, index + 1),
+          as_forgetting(attention)
+              ? Tensor::normal(shape.with(1, spec.heads), rng(seed, "workload queries", index))
+              : Tensor()};
 }
 
 }  // namespace attn

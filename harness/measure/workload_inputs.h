@@ -16,10 +16,12 @@ namespace attn {
 std::vector<Tensor> drawn_inputs(const WorkloadSpec& spec, bool rows);
 std::vector<Tensor> drawn_gates(const WorkloadSpec& spec, const Attention& attention);
 
-// Keys, values and gates of `count` positions from `first` on, of mode decode; not rounded.
+// Keys, values and gates of `count` positions from `first` on, of mode decode, and the queries of a
+// prompt that is weighed by them; not rounded.
 struct Prefill {
   Tensor keys, values;  // [batch, kv_heads, count, head_dim]
   std::vector<Tensor> gates;
+  Tensor queries;  // [batch, heads, count, head_dim]
 };
 Prefill drawn_prefill(const WorkloadSpec& spec, const Attention& attention, int64_t first,
                       int64_t count);

@@ -6,6 +6,7 @@
 
 #include "harness/measure/workload.h"
 #include "harness/model/residual_blocks.h"
+#include "variants/api/forgetting.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -20,6 +21,21 @@ int64_t prefill_bytes_each(const WorkloadSpec& spec) {
                 gates = spec.heads * total_width(spec.variant->gates_of(spec.heads, spec.head_dim,
                                                                         spec.chosen()));
   return spec.batch * (keys + gates) * static_cast<int64_t>(sizeof(real));
+}
+
+// A prompt is a forward pass; the tokens after it are steps.
+std::optional<std::string> why_not_served(const WorkloadSpec& spec, const Params& params) {
+  if (auto reason = spec.variant->why_no_decoder(spec.shape(), params)) return reason;
+  if (forgets_of(*spec.variant, params))
+    return "a workload's answers are those of the forward, and this decoder forgets";
+  for (const SequenceGroup& group : spec.served) {
+    if (!group.is_prompt()) continue;
+    AttentionShape shape = spec.shape();
+    shape.batch = group.count;
+    shape.q_len = shape.kv_len = group.queries;
+    if (auto reason = spec.variant->why_not(shape, params)) return reason;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -39,6 +55,7 @@ Params WorkloadSpec::chosen() const { return {variant->name, variant->params, pa
 
 std::string to_string(Mode mode) {
   if (mode == Mode::forward) return "forward";
+  if (mode == Mode::serve) return "serve";
   return mode == Mode::train ? "train" : "decode";
 }
 
@@ -55,7 +72,9 @@ std::optional<std::string> why_contradictory(const WorkloadSpec& spec) {
     return "bfloat16 has no backward pass; its modes are forward and decode";
   if (is_bfloat16 && spec.scope != ScopeKind::attention)
     return "bfloat16 is measured at scope attention alone";
-  if (spec.mode != Mode::decode) return std::nullopt;
+  if (is_bfloat16 && spec.mode == Mode::serve)
+    return "a workload is served in float32; its caches may be of another type (--kv-dtype)";
+  if (!decodes(spec.mode)) return std::nullopt;
   if (!spec.causal) return "decoding is causal";
   if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
   return std::nullopt;
@@ -74,6 +93,7 @@ std::optional<std::string> why_not(const WorkloadSpec& spec) {
     if (!spec.variant->traits.typed_cache)
       return fmt::format("its decoder has no cache of {}", name_of(spec.cache));
   }
+  if (spec.mode == Mode::serve) return why_not_served(spec, params);
   if (spec.mode != Mode::decode) {
     auto reason = spec.variant->why_not(shape, params);
     if (reason && spec.variant->lacks_causal(shape)) *reason += "; add --causal true";

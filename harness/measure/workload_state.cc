@@ -53,6 +53,8 @@ WorkloadState::WorkloadState(const WorkloadSpec& given) : spec(given) {
   ATTN_CHECK(spec.variant, "a workload needs a variant");
   const std::optional<std::string> reason = why_not(spec);
   ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);
+  ATTN_CHECK(spec.mode != Mode::serve, "{}: the calls of mode serve are made by Serving",
+             spec.variant->name);
   set_threads(spec.threads);
   if (!spec.variant->is_stack()) {
     attention = make_attention(*spec.variant, spec.params);
@@ -163,13 +165,14 @@ void WorkloadState::make_decoder() {
   const int64_t many = prefill_positions(spec);
   for (int64_t at = 0; at < spec.length - 1; at += many) {
     const Prefill then = drawn_prefill(spec, *attention, at, std::min(many, spec.length - 1 - at));
-    const auto append = [&](const auto& k, const auto& v) {
-      decoder->extend(k, v, decoder->keys_are_queries() ? repeated(k) : k, then.gates);
+    const auto append = [&](const auto& k, const auto& v, const auto& q) {
+      decoder->extend(k, v, decoder->keys_are_queries() ? repeated(k) : q, then.gates);
     };
     if (spec.dtype == Dtype::bfloat16)
-      append(rounded(then.keys), rounded(then.values));
+      append(rounded(then.keys), rounded(then.values),
+             then.queries.defined() ? rounded(then.queries) : BFloat16Tensor());
     else
-      append(then.keys, then.values);
+      append(then.keys, then.values, then.queries);
   }
   if (spec.dtype == Dtype::bfloat16)
     rounded_out = BFloat16Tensor(rounded_inputs[0].shape());

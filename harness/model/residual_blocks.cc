@@ -7,12 +7,14 @@
 
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
+#include "harness/model/decoded_rows.h"
 #include "harness/model/gate_projections.h"
 #include "harness/model/handed_on.h"
 #include "harness/model/residual.h"
 #include "harness/model/weights.h"
 #include "variants/api/carrying.h"
 #include "variants/api/distance_bias.h"
+#include "variants/api/forgetting.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -84,6 +86,8 @@ struct AttentionBlock::State {
         bias(constant_weight(role + "attention_norm.bias", {given.width}, 0)) {
     ATTN_CHECK(!mixer || (given.kv_heads == 0 && !given.rotary),
                "{} has no keys: neither kv_heads nor rotary positions apply", given.variant->name);
+    ATTN_CHECK(!given.distances || !as_forgetting(*attention),
+               "a decoder of {} that forgets takes no bias of distances", given.variant->name);
     ATTN_CHECK(!given.distances || biased, "{} takes no bias of distances", given.variant->name);
     if (mixer) return;
     const VariantInfo::Reads read = given.variant->read_by(attention->config().params);
@@ -131,6 +135,9 @@ struct AttentionBlock::State {
     if (biased)
       return biased->biased_forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask,
                                     config.distances->table(heads.q.dim(2), heads.k.dim(2)));
+    if (AnsweredBySteps::is_asked() && as_forgetting(*attention))
+      return Var(decoded_rows(*attention, CacheType::float32, heads.q.value(), heads.k.value(),
+                              heads.v.value(), heads.gates));
     const Var keys = repeat_kv(heads.k), values = repeat_kv(heads.v);
     const Var out = attention->forward(heads.q, keys, values, mask, heads.gates);
     if (config.watch)

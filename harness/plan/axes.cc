@@ -63,6 +63,12 @@ const std::vector<AxisInfo>& all_axes() {
         "what decoding caches keys and values in, keys first (int8/int4); float32: as dtype says"},
        batched,
        batched},
+      {{"workload",
+        {""},
+        "a batch as it is served, 2q2k_32q1kv1k: two prompts of 2,048, and 32 sequences of one "
+        "token on caches of 1,024; also the calls that follow"},
+       {speed},
+       {speed}},
       {{"mode",
         {"forward", "train", "decode"},
         "train: forward and backward; decode: one token, the last of length; always causal"},

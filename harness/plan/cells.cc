@@ -20,6 +20,7 @@
 #include "harness/plan/resolve.h"
 #include "harness/plan/shards.h"
 #include "harness/plan/variant_choices.h"
+#include "harness/plan/workloads.h"
 #include "harness/train/captured.h"
 #include "harness/train/train.h"
 #include "variants/catalog.h"
@@ -32,10 +33,12 @@ namespace {
 Axes axes_of(const Choice& choice, Axes axes = {}) {
   for (const auto& [name, text] : choice)
     set_axis(axes, name, find_axis(name).spec.parse("axis", text));
+  decide_by_workload(axes);
   if (axes.mode == Mode::decode) axes.causal = true;
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
   if (axes.dtype == Dtype::float32) axes.dtype.reset();
-  const bool is_cached = !axes.mode || axes.mode == Mode::decode;  // fidelity has no mode
+  // fidelity has no mode
+  const bool is_cached = !axes.mode || decodes(*axes.mode);
   if (!is_cached || axes.kv_dtype == CacheType::float32) axes.kv_dtype.reset();
   if (axes.equal == Equal::width) axes.equal.reset();
   const bool is_plain = axes.scope != ScopeKind::model || axes.layers == kModelLayers;
@@ -83,7 +86,8 @@ std::optional<std::string> why_no_block(const CellKey& key, const VariantInfo& i
   if (inside_paper(info.name).empty()) return std::nullopt;
   if (key.measure == Measure::fidelity)
     return "block=paper: fidelity compares attention alone; leave block out";
-  const bool alone = key.axes.scope == ScopeKind::attention && key.axes.mode != Mode::decode;
+  const bool alone =
+      key.axes.scope == ScopeKind::attention && !(key.axes.mode && decodes(*key.axes.mode));
   if (!alone) return std::nullopt;
   return "block=paper is a layer: add --scope layer or --scope model";
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/add_once.h"
 #include "harness/plan/axes.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/resolve.h"
@@ -58,10 +59,6 @@ bool is_built_in(const Profile& profile) {
                      [&](const Profile& other) { return other.text == profile.text; });
 }
 
-void add_once(const std::string& name, std::vector<std::string>& names) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
 void add_other_values(const Resolved& asked, const Resolved& plain,
                       std::vector<std::string>& names) {
   const ValuesByName usual = settled_values(plain);
@@ -70,7 +67,7 @@ void add_other_values(const Resolved& asked, const Resolved& plain,
     const bool is_part =
         found != usual.end() &&
         std::includes(found->second.begin(), found->second.end(), values.begin(), values.end());
-    if (!is_part) add_once(name, names);
+    if (!is_part) add_once(names, name);
   }
 }
 

@@ -107,7 +107,7 @@ bool Filter::matches(const Typed& typed, const CellKey& key) {
   axes.kv_heads = key_heads(axes);  // a condition on kv_heads is one on every cell with heads
   if (axes.scope == ScopeKind::model) axes.layers = axes.layers.value_or(kModelLayers);
   if (axes.heads && !axes.dtype) axes.dtype = Dtype::float32;  // and one on dtype too
-  const bool is_cached = key.measure == Measure::fidelity || axes.mode == Mode::decode;
+  const bool is_cached = key.measure == Measure::fidelity || (axes.mode && decodes(*axes.mode));
   if (is_cached && !axes.kv_dtype) axes.kv_dtype = CacheType::float32;
   const auto values = named_values(axes);
   return std::all_of(condition.axes.begin(), condition.axes.end(), [&](const auto& wanted) {

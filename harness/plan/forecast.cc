@@ -10,6 +10,7 @@
 #include "harness/measure/dense_flops.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/reach.h"
+#include "harness/measure/serving.h"
 #include "harness/measure/speed.h"
 #include "harness/plan/costs.h"
 #include "harness/plan/pilots.h"
@@ -80,6 +81,34 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs)
   return forecast;
 }
 
+// Rounds of calls, and once a process what the caches hold.
+Forecast of_serving(const CellKey& key, const WorkloadSpec& spec, Costs& costs) {
+  double numbers = 0, round_s = 0, state_bytes = 0, comparing = 0;
+  for (const SequenceGroup& group : spec.served) {
+    AttentionShape shape = spec.shape();
+    shape.batch = group.count;
+    shape.q_len = shape.kv_len = group.total;
+    const Cost cost = costs.of(*spec.variant, key.variant.params, shape, spec.kv_heads);
+    const double positions = static_cast<double>(group.count * group.total);
+    const double step_s = cost.state_bytes / kReadRate;
+    round_s += static_cast<double>(kServedCalls - 1) * step_s + positions * 1e-7;  // and filling
+    round_s += group.is_prompt() ? cost.flops / (kRate * spec.threads)
+                                 : static_cast<double>(group.queries) * step_s;
+    numbers += positions * static_cast<double>((2 * spec.key_heads() + spec.heads) * spec.head_dim);
+    state_bytes += cost.state_bytes;
+    WorkloadSpec alone = spec;
+    alone.batch = std::min<int64_t>(group.count, 3);
+    alone.length = group.total;
+    alone.mode = group.is_prompt() ? Mode::forward : Mode::decode;
+    comparing += 2 * comparing_s(alone, 1, 0);
+  }
+  const int64_t repetitions = key.axes.repetitions.value();
+  const auto visits = static_cast<double>(rounds_of(repetitions));
+  return {visits * (kStart + numbers / kNormalRate + comparing) +
+              (visits + static_cast<double>(repetitions)) * round_s,
+          kProgram + static_cast<int64_t>(state_bytes + 2 * numbers * sizeof(float))};
+}
+
 // What fidelity does with the weights of the variant, beside comparing outputs in `exact_s`:
 // `pass_s` for each head_dim columns, their products with the values, and singular values.
 void add_weights(const WorkloadSpec& spec, double pass_s, double exact_s, Forecast& forecast) {
@@ -96,6 +125,7 @@ void add_weights(const WorkloadSpec& spec, double pass_s, double exact_s, Foreca
 Forecast of_shape(const CellKey& key, Costs& costs) {
   const WorkloadSpec spec = workload_of(key);
   if (spec.mode == Mode::decode) return of_decoding(key, spec, costs);
+  if (spec.mode == Mode::serve) return of_serving(key, spec, costs);
   const Cost cost = costs.of(*spec.variant, key.variant.params, spec.shape());
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);

@@ -83,14 +83,15 @@ void refuse_idle_cache(const SweepRequest& request, const std::vector<Resolved>&
   for (const Resolved& sweep : sweeps) {
     if (sweep.measure == Measure::fidelity) return;
     for (const Setting& axis : sweep.axes) {
+      if (axis.name == "workload") return;
       if (axis.name != "mode") continue;
       if (std::count(axis.values.begin(), axis.values.end(), "decode") > 0) return;
       modes = join(axis.values);
     }
   }
   throw_error(
-      fmt::format("axis kv_dtype={} applies to mode decode and to fidelity, and the mode is "
-                  "{}; add --mode decode",
+      fmt::format("axis kv_dtype={} applies to mode decode, a workload and fidelity, and the mode "
+                  "is {}; add --mode decode",
                   asked->second, modes));
 }
 

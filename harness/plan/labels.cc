@@ -1,6 +1,7 @@
 // Labels of variants, tasks and cells; see labels.h.
 #include "harness/plan/labels.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "core/base/check.h"
 #include "harness/plan/grammar.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/workloads.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -47,11 +49,11 @@ struct Varying {
   }
 };
 
-// The values whose names have several in the sweep.
-void add_varying(const NamedValues& values, const Varying& seen, bool with_length,
+// The values whose names have several in the sweep, and that of `always`.
+void add_varying(const NamedValues& values, const Varying& seen, const std::string& always,
                  std::string& text) {
   for (const auto& [name, value] : values) {
-    if (!seen.varies(name) && !(with_length && name == "length")) continue;
+    if (!seen.varies(name) && name != always) continue;
     const auto* const word = std::get_if<std::string>(&value);
     const bool is_plain = word && name != "kv_dtype";  // which has the words of dtype
     text += " " + (is_plain ? *word : name + "=" + to_string(value));
@@ -69,6 +71,13 @@ Axes axes_beside_task(const CellKey& key) {
 }
 
 }  // namespace
+
+std::string always_named(const Axes& axes) { return axes.workload ? "workload" : "length"; }
+
+bool is_told(const Axes& axes, const std::string& name) {
+  return axes.workload && std::find(kDecidedByWorkload.begin(), kDecidedByWorkload.end(), name) !=
+                              kDecidedByWorkload.end();
+}
 
 std::string marked_name(const std::string& name) {
   return name.starts_with(kPythonNames) ? name + std::string(kPythonSign) : name;
@@ -110,9 +119,11 @@ std::vector<std::string> cell_labels(const std::vector<Cell>& cells) {
     const CellKey& key = cell.key;
     std::string text = fmt::format("{} {}", name_of(key.measure), variant_label(key.variant));
     if (key.task) text += " on " + task_label(*key.task);
-    add_varying(named_values(axes_beside_task(key)), axes[key.measure], !key.task, text);
+    NamedValues values = named_values(axes_beside_task(key));
+    std::erase_if(values, [&](const auto& axis) { return is_told(key.axes, axis.first); });
+    add_varying(values, axes[key.measure], key.task ? "" : always_named(key.axes), text);
     if (key.task && key.training)
-      add_varying(listed(*key.training), training[plugin_text(*key.task)], false, text);
+      add_varying(listed(*key.training), training[plugin_text(*key.task)], "", text);
     labels.push_back(std::move(text));
   }
   return labels;

@@ -25,8 +25,12 @@ std::string variant_label(const Plugin& variant);
 // "text" at its default level, "text[preset=small]" at another, "mqar[pairs=4]" where parameters
 // differ from every level: those that differ from the default.
 std::string task_label(const Plugin& task);
+// The axis that labels name whatever the others are: the length, or the workload; and whether the
+// workload tells an axis, which is then left out.
+std::string always_named(const Axes& axes);
+bool is_told(const Axes& axes, const std::string& name);
 // "accuracy linear on mqar seed=1": of each cell what tells it from the others of its measure; its
-// length always, where it is an axis.
+// length or workload always, where it is an axis.
 std::vector<std::string> cell_labels(const std::vector<Cell>& cells);
 
 }  // namespace attn

@@ -16,6 +16,8 @@ struct ShapeLayer {
   int64_t heads = 1;     // of queries
   int64_t kv_heads = 0;  // of keys and values; 0: as many
   int64_t head_dim = 1;
+
+  int64_t own_kv_heads() const { return kv_heads > 0 ? kv_heads : heads; }
 };
 
 struct ModelShape {

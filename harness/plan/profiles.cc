@@ -21,7 +21,8 @@ const Profile& find_among(const std::vector<Profile>& profiles, std::string_view
     if (profile.info.name == name) return profile;
     names.push_back(profile.info.name);
   }
-  throw_error(fmt::format("unknown profile '{}'{}", name, nearest_note(name, names)));
+  throw_error(fmt::format("unknown profile '{}'{}; there are {}", name, nearest_note(name, names),
+                          join(names, ", ")));
 }
 
 // A file may extend one of `known`.

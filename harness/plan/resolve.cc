@@ -15,6 +15,7 @@
 #include "harness/plan/typed_choice.h"
 #include "harness/plan/halving.h"
 #include "harness/plan/variant_choices.h"
+#include "harness/plan/workloads.h"
 #include "harness/train/mimicry.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
@@ -70,7 +71,7 @@ void ask_for_block(const std::string& text, Spec& spec) {
 }
 
 template <class Infos>
-std::vector<std::string> names_of(const Infos& infos) {
+std::vector<std::string> registered_names(const Infos& infos) {
   std::vector<std::string> names;
   for (const auto& info : infos) names.push_back(info.name);
   return names;
@@ -154,7 +155,8 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
   resolved.rules = sweep.rules;
-  std::vector<Spec> specs = chosen(request.variants, sweep.variants, names_of(all_variants()));
+  std::vector<Spec> specs =
+      chosen(request.variants, sweep.variants, registered_names(all_variants()));
   if (!request.block.empty())
     for (const std::string& value : expand_values("--block", request.block))
       ATTN_CHECK(value == "mixer" || value == "paper", "--block {} is not valid; mixer or paper",
@@ -171,6 +173,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
                                                            : to_string(axis.spec.value);
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
+  settle_workloads(request, resolved.axes);
   settle_causal(request, resolved.axes);
   const auto input = std::find_if(resolved.axes.begin(), resolved.axes.end(),
                                   [](const Setting& axis) { return axis.name == "input"; });
@@ -189,7 +192,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
                  mimicry_steps(training));
   }
   if (sweep.measure != Measure::accuracy) return resolved;
-  resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
+  resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, registered_names(all_tasks())));
   const std::vector<Setting> grid =
       training_texts(with_usual_rates(request.tune.empty() ? sweep.tune : request.tune));
   const std::vector<Setting> fixed = training_texts(request.training);
@@ -345,8 +348,8 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
 
 SweepNames catalogued_names() {
   SweepNames names;
-  names.variants = names_of(all_variants());
-  names.tasks = names_of(all_tasks());
+  names.variants = registered_names(all_variants());
+  names.tasks = registered_names(all_tasks());
   names.variant = [](const std::string& text) { resolve_variants({parse_spec(text)}); };
   names.task = [](const std::string& text) { resolve_tasks({parse_spec(text)}); };
   names.training = [](const std::string& text) {

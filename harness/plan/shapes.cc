@@ -171,7 +171,9 @@ std::vector<std::pair<SubSweep, SweepRequest>> at_shapes(const SubSweep& sweep,
       for (size_t i = 0; i < std::size(kOfShape); ++i)
         key.push_back(asked.axes[kOfShape[i]] = std::to_string(values[i]));
       if (asked.axes["kv_heads"] == "0") asked.axes.erase("kv_heads");
-      if (!own.axes.contains("causal")) asked.axes.try_emplace("causal", "true");  // all decode
+      const bool is_served = own.axes.contains("workload") || asked.axes.contains("workload");
+      if (!own.axes.contains("causal") && !is_served)
+        asked.axes.try_emplace("causal", "true");  // all decode
       if (request.variants.empty()) {
         own.variants.clear();
         asked.variants = {layer.variant};

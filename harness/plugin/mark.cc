@@ -39,10 +39,17 @@ constexpr Named kNamed[] = {
     {"checks", "it was built with checks: {}; this program with checks: {}"},
     {"real", "its `real` is {}; this program's is {}"}};
 
+// Versions of one compiler share the application binary interface of C++ ("g++ 12" and "g++ 14"):
+// the program of a wheel takes what another version builds.
+bool agree(std::string_view field, const std::string& there, const std::string& here) {
+  if (field != "compiler") return there == here;
+  return there.substr(0, there.find(' ')) == here.substr(0, here.find(' '));
+}
+
 std::string difference(const std::string& mark, const std::string& own) {
   Fields there = fields_of(mark), here = fields_of(own);
   for (const Named& named : kNamed)
-    if (there[named.field] != here[named.field])
+    if (!agree(named.field, there[named.field], here[named.field]))
       return fmt::format(fmt::runtime(named.text), there[named.field], here[named.field]);
   return "";
 }

@@ -271,4 +271,9 @@ void ChildPool::kill_all() {
   strays_.end({});
 }
 
+std::filesystem::path own_program() {
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/exe", unknown);
+}
+
 }  // namespace attn

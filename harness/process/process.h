@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -78,6 +79,8 @@ class InterruptGuard {
 void count_stops();
 int stops();
 
+// The file of this program; empty where the system does not tell.
+std::filesystem::path own_program();
 std::string signal_name(int signal);  // "signal 11 (Segmentation fault)"
 
 }  // namespace attn

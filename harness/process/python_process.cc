@@ -20,10 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kSharedPackage = "share/attnbench/python";  // cmake/install.cmake
 constexpr int kToldCode = 2;  // of a process that said what is wrong in one line
 
-fs::path program_folder() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
-}
+fs::path program_folder() { return own_program().parent_path(); }
 
 bool is_program(const fs::path& path) {
   std::error_code ignored;

@@ -10,7 +10,7 @@
 
 namespace attn {
 
-inline constexpr const char* kProtocolName = "attnbench-1";
+inline constexpr const char* kProtocolName = "attnbench-2";
 inline constexpr const char* kProtocolField = "protocol";  // of a run line
 
 // What `attnbench protocol` prints: profiles with the hashes of their texts, defaults of axes and

@@ -7,6 +7,7 @@
 #include "core/base/marks.h"
 #include "harness/measure/calibrate.h"
 #include "harness/run/noisy.h"
+#include "harness/run/serving_figures.h"
 
 namespace attn {
 namespace {
@@ -43,6 +44,14 @@ std::optional<Breakdown> breakdown_of(const MarkedPasses& marked) {
   return breakdown;
 }
 
+// Positions of all sequences that one pass or call answers.
+double answered_positions(const Axes& axes) {
+  if (axes.workload)
+    return static_cast<double>(query_positions_of(parse_mixed_batch(*axes.workload)));
+  const int64_t each = axes.mode == Mode::decode ? 1 : axes.length.value();
+  return static_cast<double>(axes.batch.value() * each);
+}
+
 }  // namespace
 
 void SpeedCell::add(const TakenVisit& taken) {
@@ -53,6 +62,7 @@ void SpeedCell::add(const TakenVisit& taken) {
 void SpeedCell::count(const TakenVisit& taken) {
   const Visit& visit = taken.visit;
   times_.insert(times_.end(), visit.times.begin(), visit.times.end());
+  later_s_.insert(later_s_.end(), visit.later_s.begin(), visit.later_s.end());
   sizes_.push_back(std::ssize(visit.times));
   last_ = visit;
   was_stopped_ = was_stopped_ || taken.was_stopped;
@@ -83,6 +93,7 @@ int64_t SpeedCell::calm_visits() const {
 // A visit that was disturbed counts as one that was made again.
 void SpeedCell::count_calm_visits_alone() {
   times_.clear();
+  later_s_.clear();
   sizes_.clear();
   witness_ = {};
   disturbance_.reset();
@@ -135,20 +146,22 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
     return without_figures("the clock gave no time for a run");
   const Axes& axes = key_->axes;
   const Summary time = summarize(times_, sizes_, seed);
-  const double positions = axes.mode == Mode::decode ? 1 : static_cast<double>(axes.length.value());
+  const double positions = answered_positions(axes);
   const int threads = static_cast<int>(axes.threads.value());
-  SpeedMetrics metrics{
-      .time = time,
-      .tokens_per_s = static_cast<double>(axes.batch.value()) * positions / time.median,
-      .flops = last_.flops,
-      .flops_per_s = last_.flops / time.median,
-      .peak_fraction = std::nullopt,
-      .witness_fraction = std::nullopt,
-      .bytes = last_.bytes,
-      .roofline_s = std::nullopt,
-      .declares_cost = last_.cost != CostSource::measured,
-      .state_bytes = last_.state_bytes,
-      .breakdown = breakdown_of(marked_)};
+  SpeedMetrics metrics{.time = time,
+                       .tokens_per_s = positions / time.median,
+                       .flops = last_.flops,
+                       .flops_per_s = last_.flops / time.median,
+                       .peak_fraction = std::nullopt,
+                       .witness_fraction = std::nullopt,
+                       .bytes = last_.bytes,
+                       .roofline_s = std::nullopt,
+                       .declares_cost = last_.cost != CostSource::measured,
+                       .state_bytes = last_.state_bytes,
+                       .breakdown = breakdown_of(marked_),
+                       .serving = std::nullopt};
+  if (axes.workload)
+    metrics.serving = serving_figures(parse_mixed_batch(*axes.workload), times_, later_s_);
   // The peak, and the witness, are of products in float32; those with a cache of fewer bits may be
   // of integers.
   const bool is_native =

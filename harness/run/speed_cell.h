@@ -57,7 +57,8 @@ class SpeedCell {
   std::vector<TakenVisit> taken_;  // where visits may go on for calm ones
   // Of the visits that count:
   std::vector<double> times_;
-  std::vector<int64_t> sizes_;  // of them, how many each visit gave
+  std::vector<double> later_s_;  // of calls after the first, of mode serve
+  std::vector<int64_t> sizes_;   // of times_, how many each visit gave
   Witnessed witness_;
   std::optional<Disturbance> disturbance_;
   MarkedPasses marked_;

@@ -105,7 +105,7 @@ void list_variant(const VariantInfo& info, std::vector<ListedVariant>& list) {
   });
   if (is_listed) return;
   std::optional<Params> defaults;
-  if (info.name.find('+') == std::string::npos) defaults = Params(info.name, info.params);
+  if (info.name.find('+') == std::string::npos) defaults = defaults_in_rows(info);
   list.push_back({info.name, std::ssize(list), info.family, std::move(defaults)});
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "harness/tables/table.h"
+#include "harness/tables/verified_notes.h"
 #include "tasks/api/task.h"
 
 namespace attn {
@@ -34,6 +36,14 @@ inline std::string axes_text(const Row& row, const std::set<std::string>& withou
 
 inline std::string length_text(const Row& row) {
   return std::to_string(row.key.axes.length.value());
+}
+
+// Of a speed row, in ms: the median, half of its interval, and marks; its note says so.
+inline std::string show_time(const Row& row) {
+  const Summary& time = row.speed().time;
+  const double half = (time.ci_high - time.ci_low) / 2;
+  return fmt::format("{:.3g} ±{:.0f}%{}{}", time.median * 1e3, std::ceil(100 * half / time.median),
+                     row.result.noisy.empty() ? "" : "*", verified_mark(row));
 }
 
 // The rows of one table: label -> column -> row. Columns keep the order of first appearance.

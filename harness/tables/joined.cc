@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/add_once.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/learned.h"
 #include "harness/tables/scope_notes.h"
@@ -51,11 +52,6 @@ struct Scored {
   std::map<std::string, Plugin> plugins;  // by label
   SeedsByPlace cells;
 };
-
-template <class T>
-void add_once(std::vector<T>& list, const T& value) {
-  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
-}
 
 // `chosen`: accuracy rows; `rows` of the result point into it.
 std::map<ScoredShape, Scored> scores_by_shape(const std::vector<const Row*>& chosen) {
@@ -102,6 +98,8 @@ const Row** slot(JoinedLine& line, const Row& row) {
           return &line.train;
         case Mode::decode:
           return &line.decode;
+        case Mode::serve:
+          return nullptr;
       }
       return nullptr;
     case Measure::memory:

@@ -33,6 +33,9 @@ const Row* in_scope(const Row& row, ScopeKind scope, const std::vector<Row>& all
 
 double median(const Row& row) { return row.speed().time.median; }
 
+// Its time is of tokens from a state, alone or beside prompts.
+bool answers_tokens(const Row& row) { return row.key.axes.mode && decodes(*row.key.axes.mode); }
+
 using Label = std::function<std::string(const Row&)>;
 
 // Of a figure from these rows.
@@ -105,15 +108,14 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
   const bool reads_gates =
       std::any_of(rows.begin(), rows.end(), [](const Row* row) { return leaves_out_gates(*row); });
   if (reads_gates)
-    notes.push_back(fmt::format(
-        "{}: reads gates, whose projections are outside scope attention and not "
-        "counted here{}",
-        kGatesSign, rows[0]->key.axes.mode == Mode::decode ? "" : "; --scope layer counts them"));
+    notes.push_back(
+        fmt::format("{}: reads gates, whose projections are outside scope attention and not "
+                    "counted here{}",
+                    kGatesSign, answers_tokens(*rows[0]) ? "" : "; --scope layer counts them"));
   if (const auto ratios = ratios_in_layer(rows, all, label); !ratios.empty())
     notes.push_back("in a layer, with these projections, of full's time: " + joined(ratios));
-  if (std::any_of(rows.begin(), rows.end(), [](const Row* row) {
-        return row->key.axes.kv_heads && row->key.axes.mode != Mode::decode;
-      }))
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const Row* row) { return row->key.axes.kv_heads && !answers_tokens(*row); }))
     notes.emplace_back(
         "kv_heads: a pass copies keys and values for every query head, in time and memory; "
         "decoding need not");

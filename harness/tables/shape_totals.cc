@@ -39,9 +39,8 @@ std::string words_of(const AxisTexts& axes, const std::vector<AxisTexts>& all) {
 }
 
 bool is_of(const ShapeLayer& layer, const CellKey& key) {
-  const int64_t kv_heads = layer.kv_heads > 0 ? layer.kv_heads : layer.heads;
   return key.variant == layer.plugin && key.axes.heads == layer.heads &&
-         key_heads(key.axes) == kv_heads && key.axes.head_dim == layer.head_dim;
+         key_heads(key.axes) == layer.own_kv_heads() && key.axes.head_dim == layer.head_dim;
 }
 
 // "29 x 0.4 ms + 5 x 1.2 ms = 17.6 ms, state 96 MiB"; nullopt unless each kind of layer has one

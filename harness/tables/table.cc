@@ -13,6 +13,7 @@
 #include "harness/tables/floors.h"
 #include "harness/tables/grid.h"
 #include "harness/tables/scope_notes.h"
+#include "harness/tables/serving_table.h"
 #include "harness/tables/verified_notes.h"
 #include "variants/catalog.h"
 
@@ -31,13 +32,6 @@ std::string noise_text(Noise noise) {
       return "another process took the core";
   }
   return "";
-}
-
-std::string show_time(const Row& row) {
-  const Summary& time = row.speed().time;
-  const double half = (time.ci_high - time.ci_low) / 2;
-  return fmt::format("{:.3g} ±{:.0f}%{}{}", time.median * 1e3, std::ceil(100 * half / time.median),
-                     row.result.noisy.empty() ? "" : "*", verified_mark(row));
 }
 
 // "" where the axis does not apply.
@@ -223,13 +217,15 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
   std::vector<Table> tables;
   // One table for each set of axes; `columns` stand in it, `hidden` are named where rows differ.
   const auto grouped = [&](Measure measure, std::set<std::string> columns,
-                           const std::set<std::string>& hidden, auto column, auto make) {
+                           const std::set<std::string>& hidden, auto column, auto make,
+                           bool is_served = false) {
     std::vector<std::string> order;
     std::map<std::string, Grid> groups;
     std::map<std::string, std::vector<const Row*>> members;
     std::vector<const Row*> measured;
     for (const Row& row : rows)
-      if (row.key.measure == measure) measured.push_back(&row);
+      if (row.key.measure == measure && row.key.axes.workload.has_value() == is_served)
+        measured.push_back(&row);
     std::set<std::string> in_rows = axes_in_rows(measured);
     for (const std::string& axis : columns) in_rows.erase(axis);
     columns.insert(in_rows.begin(), in_rows.end());
@@ -261,6 +257,15 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
   grouped(
       Measure::speed, {"length"}, {"seed"}, length_text,
       [&](const std::string& group, const Grid& grid) { return speed_table(group, grid, floors); });
+  grouped(
+      Measure::speed, {"length", "batch", "mode", "scope", "causal"}, {"seed"},
+      [](const Row& row) { return row.key.axes.workload.value(); },
+      [](const std::string& group, const Grid& grid) {
+        Table table = serving_table(group, grid);
+        for (std::string& note : noise_notes(grid)) table.notes.push_back(std::move(note));
+        return table;
+      },
+      true);
   grouped(
       Measure::memory, {"length"}, {"seed"}, length_text, [](const std::string& group, Grid grid) {
         grid.sort_columns_as_numbers();

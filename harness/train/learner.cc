@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/ops/ops.h"
+#include "harness/model/decoded_rows.h"
 #include "harness/train/settings.h"
 #include "harness/train/slices.h"
 
@@ -33,6 +34,7 @@ class LabelLearner final : public Learner {
 
   Score score(const std::vector<Batch>& batches) const override {
     const NoGrad no_grad;
+    const AnsweredBySteps answered;
     if (!real_) return evaluate(model_, batches, scoring_);
     std::vector<double> errors;
     std::vector<Answer> told;

@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 
+#include "harness/model/decoded_rows.h"
 #include "harness/model/residual_blocks.h"
 #include "harness/train/mimicry.h"
 #include "harness/train/schedule.h"
 #include "harness/train/train.h"
+#include "variants/api/forgetting.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -66,9 +68,8 @@ const std::vector<ParamSpec>& training_params() {
        "over the keys that a query attends to (dsa)"},
       {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
       ParamSpec(kTrainDtype, std::vector<std::string>{"float32", "bfloat16"},
-                "of the operands of products in training steps: of projections, feed-forward, "
-                "matmul and softmax attention; weights, sums, norms, softmax and scores are in "
-                "float32")
+                "number type of the operands of products in training steps (projections, "
+                "feed-forward, matmul, softmax attention); all else is float32")
           .later(),
   };
   return specs;
@@ -146,8 +147,13 @@ std::optional<std::string> why_not_trainable(
       variant.read_by(Params(variant.name, variant.params, variant_params));
   if (!read.queries && !read.keys && training.text("positions") == "rotary")
     return fmt::format("{} has no queries and keys that rotary positions could turn", variant.name);
+  const Params chosen(variant.name, variant.params, variant_params);
+  if (auto reason = why_no_steps(variant, chosen, shape.causal)) return reason;
   const std::string& positions = training.text("positions");
   const bool biased = distances_of(positions_of(positions)) != Distances::none;
+  if (biased && forgets_of(variant, chosen))
+    return fmt::format("a decoder that forgets takes no bias of distances: no positions {}",
+                       positions);
   if (biased && shape.edges)
     return fmt::format("{} gives each node its edges: no positions {}", name, positions);
   const bool cls = training.text("pooling") == "cls" && !shape.per_token;

@@ -6,6 +6,7 @@
 #include "harness/check/subject.h"
 #include "harness/verify/chosen_rows.h"
 #include "harness/verify/outputs.h"
+#include "variants/api/forgetting.h"
 
 namespace attn {
 namespace {
@@ -16,8 +17,13 @@ constexpr double kQuadratic = 3.2;
 double seconds_at(const SeenPass& seen, int64_t length, int64_t positions) {
   const ReferenceInputs inputs = reference_inputs(
       first_positions(seen, length), chosen_rows(length, positions, rng(1, "forecast")));
+  const bool is_token = seen.out.dim(2) < seen.q.dim(2);
+  const Forgetting* const forgetting = is_token ? as_forgetting(*seen.attention) : nullptr;
   const auto start = std::chrono::steady_clock::now();
-  seen.variant->reference(inputs);
+  if (forgetting)
+    forgetting->step_answers(inputs, DecodeSteps::after(length - 1, length, seen.q.dim(1)));
+  else
+    seen.variant->reference(inputs);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -158,6 +158,7 @@ std::optional<ComparedRows> decoder(const Probe& probe, const Answered& at) {
   const int64_t n = at.x.q.dim(2);
   const Params params(info.name, info.params, seen.params);
   if (n < 2 || !seen.causal || info.why_no_decoder(probe.shape_of(n), params)) return std::nullopt;
+  if (as_forgetting(*seen.attention)) return std::nullopt;
   const NoGrad no_grad;
   const auto state = seen.attention->decoder(at.x.q.dim(0), n);
   const Inputs before = part(at.x, 2, 0, n - 1), last = part(at.x, 2, n - 1, n);

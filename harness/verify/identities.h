@@ -37,8 +37,10 @@ struct ComparedIdentities {
 ComparedIdentities compare_identities(const SeenPass& seen, Dtype dtype);
 
 // Gradients of the last pass of `workload`, in mode train at scope attention, beside differences of
-// its own outputs along one random direction through all inputs and weights. nullopt where the two
-// do not agree at a short length either, as behind a choice of keys. Costs two forward passes.
+// its own outputs along one random direction through all inputs and weights. Where outputs jump
+// along it, as behind a choice of keys, those inputs and weights are compared that move no choice.
+// nullopt where there is none, and where gradients and differences do not agree at a short length
+// either. Costs two forward passes, or four and four for each input and weight.
 struct ComparedDifferences {
   double error = 0, bound = 0;  // of the gradients' length
   std::optional<std::string> fault;

@@ -3,6 +3,7 @@ contiguous, and copied else. A forward pass that can be made again, and the exam
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -78,12 +79,37 @@ def same_dtype(name: str, array: np.ndarray, q: np.ndarray) -> None:
         raise Error(f"{name} is {KINDS[array.dtype]}, q is {KINDS[q.dtype]}; expected one dtype")
 
 
+def text(name: str, value: Any, expected: str) -> str:
+    """`value`, which the library reads as text. Raises Error where it is none."""
+    if not isinstance(value, str):
+        raise Error(f"{name} is {value!r}; expected {expected}")
+    return value
+
+
+def integer(name: str, value: Any, low: int, high: int) -> int:
+    """`value`, also of NumPy, as an int in [low, high]. Raises Error where it is none."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        found = low - 1
+    if not low <= found <= high:
+        raise Error(f"{name} is {value!r}; expected an integer in [{low}, {high}]")
+    return found
+
+
+def seed_of(value: Any) -> int:
+    return integer("seed", value, 0, 2**64 - 1)
+
+
 def lengths(kv_lengths: Iterable[int] | None) -> list[int]:
     """kv_lengths as a list, empty where all keys are valid."""
     if kv_lengths is None:
         return []
-    found = kv_lengths.tolist() if hasattr(kv_lengths, "tolist") else list(kv_lengths)
-    if not isinstance(found, list) or not all(type(n) is int for n in found):
+    try:
+        found = kv_lengths.tolist() if hasattr(kv_lengths, "tolist") else list(kv_lengths)
+    except TypeError:
+        found = None
+    if not isinstance(found, list) or not all(type(n) is int and abs(n) < 2**63 for n in found):
         raise Error(f"kv_lengths is {kv_lengths!r}; expected one integer a batch entry")
     return found
 

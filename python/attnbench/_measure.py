@@ -11,13 +11,14 @@ import re
 import sys
 import time
 import tokenize
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._arrays import integer
 from ._attention import attention
 from ._callees import function_of, make_callee
 from ._function import Function
@@ -34,15 +35,15 @@ SAMPLES = 15
 def measure(
     fn: Callable[..., Any],
     *,
-    length: Sequence[int] = (256, 512, 1024),
+    length: int | Sequence[int] = (256, 512, 1024),
     batch: int = 1,
     heads: int = 4,
     head_dim: int = 64,
     causal: bool = False,
-    measure: Sequence[str] = MEASURES,
-    mode: Sequence[str] = ("forward",),
+    measure: str | Sequence[str] = MEASURES,
+    mode: str | Sequence[str] = ("forward",),
     threads: int = 1,
-    against: Sequence[str] = ("full",),
+    against: str | Sequence[str] = ("full",),
     output: str | os.PathLike[str] | None = None,
     name: str | None = None,
     progress: bool = True,
@@ -56,7 +57,8 @@ def measure(
             v are [batch, heads, length, head_dim], float32, N(0, 1).
         measure: Of "speed", "memory" and "fidelity".
         mode: "forward", or "train" (forward and backward, of torch functions).
-        against: Native variants that are measured at the same shapes first, by run().
+        against: Native variants that are measured at the same shapes first, by run(). As of
+            length, measure and mode, one alone needs no list.
         output: A rows file, which must not exist; None: results/<UTC time>.jsonl.
         name: In rows; None: the function's own. Rows say "python_NAME".
         progress: Whether the native run says what it does.
@@ -73,7 +75,12 @@ def measure(
     Raises:
         Error: an argument is not valid, or what check() or run() refuses.
     """
-    for given in measure:
+    lengths = [integer("length", n, 1, 2**31 - 1) for n in _several("length", length)]
+    measures, modes = _several("measure", measure), _several("mode", mode)
+    variants = _several("against", against)
+    sizes = {"batch": batch, "heads": heads, "head_dim": head_dim, "threads": threads}
+    sizes = {axis: integer(axis, size, 1, 2**31 - 1) for axis, size in sizes.items()}
+    for given in measures:
         if given not in MEASURES:
             raise Error(f"measure '{given}' is not one of {', '.join(MEASURES)}")
     if output is not None and Path(output).exists():
@@ -83,14 +90,14 @@ def measure(
     function = function_of(fn, promises.get("framework"), causal=causal, **{
         "padding": False, "random": False, **{k: promises[k] for k in known if promises.get(k)}
     })  # fmt: skip
-    if "train" in mode and function.framework != "torch":
+    if "train" in modes and function.framework != "torch":
         raise Error("mode 'train' needs a function of torch")
     checked = check(fn, causal=causal, name=called, quick=True, **promises)
-    rows = run(variant=list(against), measure=list(measure), length=list(length), batch=batch,
-               heads=heads, head_dim=head_dim, causal=causal, mode=list(mode), threads=threads,
-               output=output, progress=progress)  # fmt: skip
-    shapes = [(batch, heads, n, head_dim) for n in length]
-    cells = _cells(function, shapes, causal, measure, mode, threads, checked)
+    timed = set(measures) != {"fidelity"}  # fidelity has no mode
+    rows = run(variant=variants, measure=measures, length=lengths, causal=causal,
+               mode=modes if timed else None, output=output, progress=progress, **sizes)  # fmt: skip
+    shapes = [(sizes["batch"], sizes["heads"], n, sizes["head_dim"]) for n in lengths]
+    cells = _cells(function, shapes, causal, measures, modes, sizes["threads"], checked)
     slug = re.sub(r"\W+", "_", f"python_{called}".lower())
     with rows.files[0].open("a", encoding="utf-8") as file:
         for cell in cells:
@@ -98,6 +105,16 @@ def measure(
             file.write(json.dumps(row, allow_nan=False) + "\n")
             file.flush()
     return load(rows.files[0], interrupted=rows.interrupted)
+
+
+def _several(name: str, value: Any) -> list[Any]:
+    """The values of an argument that may be one alone. Raises Error where there is none."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        value = [value]
+    found = list(value)
+    if not found:
+        raise Error(f"{name} is {value!r}; expected one value or several")
+    return found
 
 
 def _cells(function: Function, shapes: list[tuple[int, int, int, int]], causal: bool,

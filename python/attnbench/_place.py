@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -12,6 +13,13 @@ IS_CLONE = (ROOT / "scripts" / "bench").is_file()
 BUILT = ROOT / "build" / "native" / "attnbench"
 SCHEMA = ROOT / "results" / "schema.json" if IS_CLONE else PACKAGE / "schema.json"
 COMMAND = "scripts/bench" if IS_CLONE else "attnbench"  # what a reader types
+
+
+def require_clone(tool: str) -> None:
+    """Ends a tool of the repository with exit code 2 and one line where there is no clone around the package."""
+    if not IS_CLONE:
+        print(f"{tool}: needs a clone of the repository, where scripts/{tool} runs this", file=sys.stderr)
+        raise SystemExit(2)
 
 
 def program() -> Path:

@@ -68,4 +68,6 @@ def tasks() -> list[dict[str, Any]]:
 def info(name: str) -> dict[str, Any]:
     """What `attnbench info NAME --json` knows of one variant or task, such as the shapes of its
     weights. Raises Error for an unknown name, with the nearest known one."""
+    if not isinstance(name, str):
+        raise Error(f"name is {name!r}; expected that of a variant or a task, such as 'full'")
     return json.loads(output_of("info", name, "--json"))

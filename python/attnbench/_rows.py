@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._place import SCHEMA
 from ._program import Error, program, said_last
+from .plots.rows.read import parse_object
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -71,18 +72,22 @@ def load(*files: str | os.PathLike[str], interrupted: bool = False) -> Rows:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     except OSError as error:
         raise Error(f"{path}: cannot be read: {error.strerror}") from None
-    for number, words in enumerate(text.splitlines(), 1):
+    for number, words in enumerate(data.splitlines(), 1):
         try:
-            line = json.loads(words)
+            line = parse_object(words)
         except ValueError as error:
             raise Error(f"{path}:{number}: {error}") from None
-        known = isinstance(line, dict) and line.get("schema") == "attnbench/1"
-        if not known or line.get("kind") not in ("run", "cell"):
+        if line.get("schema") != "attnbench/1" or line.get("kind") not in ("run", "cell"):
             raise Error(f"{path}:{number}: no line of attnbench/1")
         yield line
+
+
+def unwritable(path: Path, error: OSError) -> Error:
+    """Returns the Error that is raised for a file that cannot be written."""
+    return Error(f"{path}: cannot be written: {error.strerror}")
 
 
 def _files(rows: Source | list[Source]) -> list[Path]:
@@ -180,7 +185,8 @@ def plot(
         output: A folder to write PNG, SVG and CSV to; None: nothing is written.
 
     Raises:
-        Error: a rows file is not valid, no picture is of this kind, or matplotlib is missing.
+        Error: a rows file is not valid, no picture is of this kind, `output` cannot be written, or
+            matplotlib is missing.
     """
     read = _drawable(rows)
     try:
@@ -191,9 +197,14 @@ def plot(
     pictures = draw_all(read) if kind is None else draw_named(read, kind)
     if not pictures:
         names = ", ".join(p.name for p in draw_all(read))
-        raise Error(f"no picture is named {kind}…; these rows give {names or 'none'}")
+        why = "".join(f"; scores left out: {words}" for words in read.left_out)
+        asked = f"no picture is named {kind}…; " if kind is not None else ""
+        raise Error(f"{asked}these rows give {names or 'no picture'}{why}")
     if output is not None:
-        save(pictures, Path(output))
+        try:
+            save(pictures, Path(output))
+        except OSError as error:
+            raise unwritable(Path(error.filename or output), error) from None
     return Pictures({p.name: p.figure for p in pictures if p.figure})
 
 
@@ -211,15 +222,20 @@ def report(
 ) -> Report:
     """The page of `attnbench report` as HTML, which needs no network; written to `output` if given.
 
-    Raises Error where a rows file is not valid, or plotly or matplotlib is missing.
+    Raises Error where a rows file is not valid, `output` cannot be written, or plotly or matplotlib
+    is missing.
     """
     read = _drawable(rows)
     try:
+        from .plots.command import write_whole
         from .reports.document import document
 
         text = document(read)
     except ImportError as error:
         raise Error(f"{error.name} is not installed; pip install 'attnbench[report]'") from None
     if output is not None:
-        Path(output).write_text(text, encoding="utf-8")
+        try:
+            write_whole(Path(output), text)
+        except OSError as error:
+            raise unwritable(Path(output), error) from None
     return Report(text)

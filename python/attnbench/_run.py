@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ._program import Error, environment, output_of, program, said_last
-from ._rows import Rows, load
+from ._rows import Rows, load, unwritable
 
 REPEATED = ("variant", "task", "train")  # options that are given once for each value
 NO_ROWS = (2, 4, 6)  # exit codes of wrong usage, nothing that matched, input or output that failed
@@ -44,14 +44,18 @@ def run(
         current cells end first, and the same call with the same output goes on.
 
     Raises:
-        Error: an unknown option or value, in the program's words, or nothing matched.
+        Error: an unknown option or value, in the program's words, nothing matched, or `output`
+            cannot be written.
     """
     words = [] if sweep is None else [os.fspath(sweep)]
     words += [word for name, value in options.items() for word in _option(name, value)]
     output_of("run", *words, "--dry-run", "--quiet", "--format", "json")  # raises what is wrong
     now = datetime.datetime.now(datetime.timezone.utc)
     path = Path(output or f"results/{now:%Y%m%dT%H%M%SZ}.jsonl")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from None
     shown = [] if progress else ["--quiet", "--progress", "none"]
     command = [str(program()), "run", *words, *shown, "--yes", f"--output={path}"]
     code = _code_of(command)

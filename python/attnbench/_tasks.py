@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import _core
-from ._arrays import Batch, Error
+from ._arrays import Batch, Error, text
 
 
 class Task:
     """A task of the catalogue with its parameters; see task()."""
 
     def __init__(self, spec: str) -> None:
-        self.spec = spec
+        self.spec = text("spec", spec, "a task such as 'mqar' or 'mqar[preset=small]'")
         self._task = _core.Task(spec)
         self._about = self._task.about()
 

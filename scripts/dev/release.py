@@ -213,10 +213,10 @@ def tests(release: Release) -> str:
 def wheels(release: Release) -> str:
     into = release.folder / "wheels"
     if release.is_dry:
-        return "pip wheel . and, in an environment of its own, attention() and attnbench --version"
+        return "scripts/dev/wheel build and, in an environment of its own, attention() and attnbench --version"
     for old in into.glob("*.whl"):
         old.unlink()
-    release.done(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", into, ".", shown=True)
+    release.done(release.root / "scripts" / "dev" / "wheel", "build", shown=True)
     made = list(into.glob("*.whl"))
     need(len(made) == 1, f"{len(made)} wheels in {into}, expected one")
     trial = release.folder / "trial"
@@ -256,7 +256,7 @@ def notes(release: Release) -> str:
         lines += ["## SHA-256", "```\n" + "\n".join(sums) + "\n```"] if sums else []
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
-    return f"{path.relative_to(release.root)}; then push the commits and the tag, and publish the wheel"
+    return f"{path.relative_to(release.root)}; then try the wheel (scripts/dev/wheel try), push the commits and the tag, and publish the wheel"
 
 
 Step = Callable[[Release], str]

@@ -79,7 +79,7 @@ TaskInfo lm() {
           "than 65 bytes it is left out. So is an example of validation or test that has 64 bytes\n"
           "in a row with an earlier split in common: what was learned by heart is not scored.\n"
           "The examples of a split are in an order of their own, the same each time.\n"
-          "A text to begin with: scripts/setup bible-kjv; bible gen1:1-rev22:21 > kjv.txt (4.3 "
+          "A text to begin with: Debian's package bible-kjv; bible gen1:1-rev22:21 > kjv.txt (4.3 "
           "MB,\n"
           "in the public domain).\n"
           "Evidence: none is named, because nothing determines the next byte.\n"

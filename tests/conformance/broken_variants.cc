@@ -289,6 +289,8 @@ std::vector<BrokenVariant> broken_variants() {
        {"decode"}},
       {with_fault("extend_after_a_step", Fault::none, decode, DecoderFault::extend_after_a_step),
        {"decode"}},
+      {with_fault("odd_chunk_end", Fault::none, decode, DecoderFault::odd_chunk_end), {"decode"}},
+      {with_fault("chunk_of_one", Fault::none, decode, DecoderFault::chunk_of_one), {"decode"}},
       {with_fault("not_repeatable", Fault::not_repeatable, all), {"determinism"}},
       {with_fault("not_random", Fault::none, all), {"determinism"}},
       {with_fault("thread_dependent", Fault::thread_dependent, all), {"threads"}},

@@ -63,7 +63,9 @@ enum class DecoderFault {
   second_extend_first,  // a second prefill is written over the first
   shared_state,         // all decoders use one cache
   changes_its_input,    // scales the query where it stands
-  extend_after_a_step   // appends after a step what was prefilled before it
+  extend_after_a_step,  // appends after a step what was prefilled before it
+  odd_chunk_end,        // a later chunk that ends at position 5 of 8 loses its last position
+  chunk_of_one          // a later chunk of one position is written over the one before
 };
 std::unique_ptr<Decoder> textbook_decoder(const Shape& position, int64_t capacity,
                                           DecoderFault fault);

@@ -99,8 +99,6 @@ class ChangedFull final : public Attention {
 VariantInfo full_with(const std::string& name, const FullChanges& changes) {
   VariantInfo info = find_variant("full");
   info.name = name;
-  info.params.clear();
-  info.no_decoder = nullptr, info.bfloat16_if = nullptr;  // which read parameters
   info.traits.bfloat16 = false;
   info.traits.decode = !changes.forward;
   info.make = [changes](const AttentionConfig& config) {

@@ -40,11 +40,15 @@ class TextbookDecoder final : public Decoder {
   int64_t start(int64_t len) const {
     const bool late =
         fault_ == DecoderFault::extend_after_a_step && stepped_ && length() + len < capacity();
-    return fault_ == DecoderFault::second_extend_first || late ? 0 : length();
+    const bool over = fault_ == DecoderFault::chunk_of_one && len == 1 && length() > 0;
+    return fault_ == DecoderFault::second_extend_first || late ? 0 : length() - (over ? 1 : 0);
   }
 
   void do_extend(const Tensor& k, const Tensor& v) override {
-    const int64_t len = k.dim(2), kept = fault_ == DecoderFault::prefill_lost ? len - 1 : len;
+    const int64_t len = k.dim(2);
+    const bool at_odd_end =
+        fault_ == DecoderFault::odd_chunk_end && length() > 0 && (length() + len) % 8 == 5;
+    const int64_t kept = fault_ == DecoderFault::prefill_lost || at_odd_end ? len - 1 : len;
     for (int64_t head = 0; head < heads(); head++)
       for (int64_t i = 0; i < len; i++) {
         const int64_t from =

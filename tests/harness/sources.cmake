@@ -20,7 +20,9 @@ foreach(stem
     measure/environment
     measure/equal
     measure/fidelity
+    measure/mixed_batch
     measure/reach
+    measure/serving
     measure/shared_keys
     measure/speed
     measure/stack_workload
@@ -42,10 +44,12 @@ foreach(stem
     plan/axes
     plan/kv_dtype
     plan/variant_choices
+    plan/workloads
     process/outcome
     run/halving_run
     run/pilot_runs
     run/protocol
+    run/serving_figures
     process/process
     plan/profiles
     plan/shapes

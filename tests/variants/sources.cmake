@@ -28,6 +28,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/patterns/graph_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/performer_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/api/shared_decoder_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/softmax/eviction_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/softmax/typed_cache_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/chunked_attention_test.cc
@@ -39,6 +40,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/test_time_training_test.cc)
 list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/convolution/fft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/convolution/long_conv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scores/mega_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/mixing_test.cc
@@ -67,3 +69,4 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/yoso_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/mimicry_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/block/paper_block_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/api/carrying_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/simpler_forms_test.cc)

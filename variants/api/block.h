@@ -84,7 +84,7 @@ struct LayerBlock {
   // this number on (RWKV-7).
   std::optional<double> bonus = {};
 
-  enum class Gate { none, silu, sigmoid, linear };  // linear: as it is projected
+  enum class Gate { none, silu, sigmoid, gelu, linear };  // linear: as it is projected
   Gate gate = Gate::none;  // of the output, projected from the layer's input
   // Of its projection in two steps; 0: one matrix; -1: head_dim; -2: max(32, 5·√width), rounded to
   // a multiple of 32 (RWKV-7's code).

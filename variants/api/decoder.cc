@@ -2,9 +2,11 @@
 #include "variants/api/decoder.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/check.h"
+#include "variants/api/forgetting.h"
 
 namespace attn {
 
@@ -20,6 +22,23 @@ void Decoder::check_extension(const Array& k, const Array& v, const Array& q) co
   ATTN_CHECK(k.dim(2) == 0 || !keys_are_queries() || (q.defined() && q.shape() == asked),
              "queries serve as keys: {} positions need theirs, {}", k.dim(2), asked.str());
 }
+
+namespace {
+
+// The queries of a prompt, where they decide what a decoder keeps.
+template <class Array>
+void hand_over_queries(Decoder& decoder, const Shape& asked, const Array& q) {
+  if (!weighs_prompts(decoder)) return;
+  ATTN_CHECK(q.defined() && q.shape() == asked,
+             "queries decide what is kept: {} positions need theirs, {}", asked[2], asked.str());
+  auto& weighing = dynamic_cast<WeighsPrompts&>(decoder);
+  if constexpr (std::is_same_v<Array, Tensor>)
+    weighing.take_queries(q);
+  else
+    weighing.take_queries(widened(q));
+}
+
+}  // namespace
 
 void Decoder::check_gates(std::span<const Tensor> gates, int64_t len) const {
   ATTN_CHECK(gates.size() == gate_widths_.size(), "a decoder of {} gates was given {}",
@@ -37,6 +56,7 @@ void Decoder::extend(const Tensor& k, const Tensor& v, const Tensor& q,
   check_gates(gates, k.dim(2));
   if (k.dim(2) == 0) return;
   gates_ = gates;
+  hand_over_queries(*this, k.shape().with(1, position_[1] * group()), q);
   do_extend(keys_are_queries() ? q : k, v);
   length_ += k.dim(2);
 }
@@ -47,6 +67,7 @@ void Decoder::extend(const BFloat16Tensor& k, const BFloat16Tensor& v, const BFl
   check_gates(gates, k.dim(2));
   if (k.dim(2) == 0) return;
   gates_ = gates;
+  hand_over_queries(*this, k.shape().with(1, position_[1] * group()), q);
   do_bfloat16_extend(keys_are_queries() ? q : k, v);
   length_ += k.dim(2);
 }

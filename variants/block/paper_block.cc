@@ -86,6 +86,8 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
                  ? !block_.bonus || block_.gate == LayerBlock::Gate::none
                  : !block_.gate_before_norm,
              "{}: a linear gate is the last, and the one that a bonus goes with", base.name);
+  ATTN_CHECK(block_.gate != LayerBlock::Gate::gelu || !block_.gate_before_norm,
+             "{}: a gate through gelu is the last", base.name);
   ATTN_CHECK(block_.projects_output || (!block_.glu && !block_.projection_biases),
              "{}: the output has biases or a gate of a projection that it does not pass",
              base.name);

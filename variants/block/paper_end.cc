@@ -73,6 +73,7 @@ Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
   if (has_end()) rows = gated_norm(rows, end_of_rows(in));
   if (bonus_.defined()) rows = add(rows, bonus_of(in));
   if (block_.gate == LayerBlock::Gate::linear) rows = multiply(rows, gate_of(in));
+  if (block_.gate == LayerBlock::Gate::gelu) rows = multiply(rows, gelu(gate_of(in)));
   if (block_.gelu) rows = gelu(rows);
   if (!block_.projects_output) return rows;
   rows = linear(rows, out_, out_bias_);

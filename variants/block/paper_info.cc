@@ -99,7 +99,7 @@ VariantInfo paper_block(const VariantInfo& base) {
     info.no_decoder = [&base](const Params& given) {
       return base.no_decoder(mixer_params(base, given));
     };
-  if (block.norm != LayerBlock::Norm::none) info.rounding = 4;
+  if (block.norm != LayerBlock::Norm::none) info.rounding = std::max(info.rounding, 4.0);
   info.follows_layer = base.follows_layer;
   const bool sees_the_past =
       block.convolution.kernel > 0 || block.token_shift || block.key_value_shift;

@@ -171,6 +171,7 @@ class Walk {
     if (!z.x.empty())
       y = both(y, z, [&](double a, double g) {
         if (block_.gate == LayerBlock::Gate::linear) return a * g;
+        if (block_.gate == LayerBlock::Gate::gelu) return a * oracle::gelu(g);
         return a * (block_.gate == LayerBlock::Gate::silu ? oracle::silu(g) : oracle::logistic(g));
       });
     if (block_.gate_before_norm) y = normalised(y, gain, shift);

@@ -1,5 +1,6 @@
-// Discrete Fourier transforms of complex numbers, by FFTW (fftw.org). A transform of n numbers
-// counts 5·n·log2(n) FLOPs, as FFTW's authors count (Frigo and Johnson 2005, Proc. IEEE 93(2)).
+// Discrete Fourier transforms of complex numbers. A transform of n numbers counts 5·n·log2(n)
+// FLOPs, as FFTW's authors count (Frigo and Johnson 2005, Proc. IEEE 93(2)). What transforms is
+// chosen when the build is configured, by -DATTN_FFT: fft_fftw.cc or fft_builtin.cc.
 #pragma once
 
 #include <complex>
@@ -14,14 +15,13 @@ namespace attn {
 using Complex = std::complex<real>;
 
 // A plan for one length: made once for a process, shared by all threads, without a search by time,
-// so that every run adds in the same order and gives the same bits. FFTW's tables, and those here,
-// are not of the counted pool: about 24 bytes for each number.
+// so that every run adds in the same order and gives the same bits. Tables and the space that a
+// transform needs are not of the counted pool: about 24 bytes for each number.
 class Fft {
  public:
   // The plan of this length, at least 1. Thread-safe; no allocation where the plan exists.
   static std::shared_ptr<const Fft> of(int64_t length);
   explicit Fft(int64_t length);
-  ~Fft();
   Fft(const Fft&) = delete;
   Fft& operator=(const Fft&) = delete;
 
@@ -33,14 +33,15 @@ class Fft {
   int64_t length() const { return length_; }
   // e^(πi·j/(2·length)) for j < length, a quarter of a turn in all; see long_convolution.cc.
   const std::vector<Complex>& quarter_turn() const { return quarter_turn_; }
+  static Complex turn(double part);  // e^(2πi·part)
 
  private:
+  struct Plan;  // of the chosen source, as is what follows
+  static std::shared_ptr<const Plan> plan_of(int64_t length);
   void run(bool is_backward, const Complex* from, Complex* to) const;
-  void combine(bool is_backward, Complex* to) const;
 
-  int64_t length_, radix_;         // radix_ transforms of length_ / radix_ numbers are combined
-  void* plans_[2] = {};            // forward, backward
-  std::vector<Complex> twiddles_;  // e^(-2πi·r·k/length) at [r - 1, k]
+  int64_t length_;
+  std::shared_ptr<const Plan> plan_;
   std::vector<Complex> quarter_turn_;
 };
 

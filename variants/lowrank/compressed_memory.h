@@ -24,6 +24,8 @@ struct CompressedMemory {
 // the nulls and the blocks whose last position is at most t.
 Var compressed_memory_attention(const Var& q, const Var& k, const Var& v,
                                 const CompressedMemory& how);
+SoftmaxResult compressed_memory_with_log_sum(const Var& q, const Var& k, const Var& v,
+                                             const CompressedMemory& how);
 
 // Executed FLOPs and the peak of a forward, its output included; shape.kv_len counts positions.
 struct CompressedMemoryWork {

@@ -1,5 +1,4 @@
 // Softmax's relatives: logits q·k/√d whose weights are normalised otherwise.
-//   sink.h               a logit without a value beside the keys: softmax × σ(L - s)
 //   row_weights.h        rules that make weights of complete rows of logits
 //   strip_attention.h    attention by such a rule, in strips of queries, and its decoder
 //   entmax_rows.h        entmax and sparsemax, arXiv:1905.05702
@@ -15,5 +14,4 @@
 #include "variants/normalisers/head_mixing.h"
 #include "variants/normalisers/row_scale.h"
 #include "variants/normalisers/row_weights.h"
-#include "variants/normalisers/sink.h"
 #include "variants/normalisers/strip_attention.h"

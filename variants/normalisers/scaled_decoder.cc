@@ -4,38 +4,12 @@
 #include <utility>
 
 #include "core/simd/rows.h"
+#include "variants/normalisers/handing_decoder.h"
 #include "variants/normalisers/row_gain.h"
 #include "variants/normalisers/row_scale.h"
 
 namespace attn {
 namespace {
-
-// Hands positions on to an inner decoder, in tensors of its own.
-class HandingDecoder : public Decoder {
- protected:
-  HandingDecoder(const Shape& position, std::unique_ptr<Decoder> inner)
-      : Decoder(position, inner->capacity()),
-        q_({position[0], position[1] * position[2], 1, position[3]}),
-        k_({position[0], position[1], 1, position[3]}),
-        v_(k_.shape()),
-        out_(q_.shape()),
-        inner_(std::move(inner)) {}
-
-  Decoder& inner() const {  // without steps that were taken back here
-    while (inner_->length() > length()) inner_->step_back();
-    return *inner_;
-  }
-  int64_t query_heads() const { return q_.dim(1); }
-
-  Tensor q_, k_, v_, out_;  // of a step
-
- private:
-  int64_t do_state_bytes() const override { return inner_->state_bytes(); }
-  double do_step_flops() const override { return inner().step_flops(); }
-  double do_step_bytes() const override { return inner().step_bytes(); }
-
-  std::unique_ptr<Decoder> inner_;
-};
 
 class ScaledDecoder final : public HandingDecoder {
  public:
@@ -83,10 +57,7 @@ class NormedDecoder final : public HandingDecoder {
   void do_extend(const Tensor& k, const Tensor& v) override { inner().extend(k, v); }
 
   void do_step(const real* q, const real* k, const real* v, real* out) override {
-    std::copy_n(q, q_.size(), q_.data());
-    std::copy_n(k, k_.size(), k_.data());
-    std::copy_n(v, v_.size(), v_.data());
-    inner().step(q_, k_, v_, out_);
+    answer(q, k, v);
     const int64_t dim = head_dim();
     for (int64_t row = 0; row < heads() * group(); ++row)
       scale_row(scale_, gain_, 0, dim, factor_, out_.data() + row * dim, out + row * dim);

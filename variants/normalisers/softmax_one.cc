@@ -23,18 +23,17 @@ class SoftmaxOne final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    const SoftmaxResult full =
-        softmax_with_log_sum(q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths});
-    return scale_rows(full.out, share_beside_sink(full.log_sum, sinks_));
+    return joined_softmax(
+        softmax_with_log_sum(q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths}), {},
+        sinks_);
   }
   Cost do_cost(const AttentionShape& shape) const override {
     Cost cost = softmax_cost(shape);
     const auto rows = static_cast<double>(shape.batch * shape.heads * shape.q_len);
     const double out = sizeof(real) * rows * static_cast<double>(shape.head_dim);
     cost.bytes += 2 * out;
-    // Beside the forward's workspace log_sum in both units, then the scaled output and shares.
-    cost.peak_bytes =
-        std::max(cost.peak_bytes + sizeof(real) * rows, 2 * out + 2 * sizeof(real) * rows);
+    // Beside the forward's workspace log_sum, then the scaled output.
+    cost.peak_bytes = std::max(cost.peak_bytes, 2 * out) + sizeof(real) * rows;
     return cost;
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {

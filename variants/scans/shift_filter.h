@@ -13,11 +13,12 @@ namespace attn {
 double shift_filter_flops(int64_t len, int64_t count);
 
 // y_t = skip ⊙ x_t + Σ_j taps_j ⊙ x_{t-j}; x [batch, heads, len, dim], taps [heads, count, dim],
-// skip [heads, dim]. Positions before the first hold zeros.
+// skip [heads, dim], or undefined for 0. Positions before the first hold zeros.
 Var shift_filter(const Var& x, const Var& taps, const Var& skip);
 
 // The row of one position of one head. `last` is the row of x at hand, behind the rows before it,
-// of which `seen` can be read, itself among them; taps [count, dim] and skip [dim] of the head.
+// of which `seen` can be read, itself among them; taps [count, dim] and skip [dim] of the head,
+// null for 0.
 void filter_row(int64_t count, int64_t dim, const real* last, int64_t seen, const real* taps,
                 const real* skip, real* to);
 

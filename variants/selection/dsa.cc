@@ -2,8 +2,6 @@
 // each query attends to the keys of its largest scores, the same for all attention heads.
 // DeepSeek-V3.2 2025, arXiv:2512.02556, eqs. 1-3. Time n²·index_heads·index_dim (causal) for all
 // heads together, and 4·n·keys·d; memory n·d.
-#include <cmath>
-
 #include "core/base/check.h"
 #include "variants/api/mimicry.h"
 #include "variants/api/variant_info.h"
@@ -21,22 +19,11 @@ class Dsa final : public Attention, public Mimicking {
         is_plain_(params().text("scorer") == "plain"),
         is_shared_(params().text("indexer") == "shared") {
     if (is_plain_) return;
-    const int64_t heads = params().integer("index_heads"), dim = params().integer("index_dim");
-    const int64_t d = config.head_dim, parts = is_shared_ ? config.heads : 1;
-    const double deviation = 1 / std::sqrt(static_cast<double>(parts * d));
-    const Tensor key = Tensor::normal(is_shared_ ? Shape{parts, d, dim} : Shape{d, dim},
-                                      rng(config.seed, "dsa.key"), deviation);
-    const Tensor own =
-        Tensor::normal({config.heads, d, heads * dim}, rng(config.seed, "dsa.query"), deviation);
-    const Tensor query(own.shape());  // halfway from the key's projection, so that q·k counts
-    for (int64_t i = 0; i < own.size(); ++i) {
-      const int64_t row = i / (heads * dim) % (parts * d), column = i % dim;
-      query[i] = std::sqrt(real(0.5)) * (own[i] + key[row * dim + column]);
-    }
-    const Tensor weight =
-        Tensor::normal({config.heads, d, heads}, rng(config.seed, "dsa.weight"), deviation / 4);
-    weights_of_ = {moved_weight("index_query", query), moved_weight("index_key", key),
-                   moved_weight("index_weight", weight)};
+    const IndexStart start("dsa", config.seed, config.heads, config.head_dim,
+                           params().integer("index_heads"), params().integer("index_dim"),
+                           is_shared_);
+    weights_of_ = {moved_weight("index_query", start.query), moved_weight("index_key", start.key),
+                   moved_weight("index_weight", start.weight)};
   }
 
   Var mimicry_loss(const Tensor& q, const Tensor& k, const Mask& mask) const override {

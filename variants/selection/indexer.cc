@@ -1,6 +1,8 @@
 // Projections of an indexer by the products of decoding and of the forward alike; see indexer.h.
 #include "variants/selection/indexer.h"
 
+#include <cmath>
+
 #include "core/base/counters.h"
 #include "core/base/marks.h"
 #include "core/base/workers.h"
@@ -63,23 +65,31 @@ IndexScores Indexer::scores(const Tensor& q, const Tensor& k,
   if (heads() == 0) return {.q = q, .k = k, .weights = {}, .has_relu = false};
   const Mark mark(Part::selection);
   const MemoryScope scope(Purpose::workspace);
-  const int64_t d = q.dim(3), n = q.dim(2), choices_of = is_shared() ? 1 : q.dim(1);
+  const int64_t d = q.dim(3), n = q.dim(2), m = k.dim(2), choices_of = is_shared() ? 1 : q.dim(1);
   const Shape one{q.dim(0), choices_of, n, 1};
   const IndexScores made{.q = Tensor(one.with(3, heads() * dim())),
-                         .k = Tensor(one.with(3, dim())),
+                         .k = Tensor(one.with(2, m).with(3, dim())),
                          .weights = Tensor(one.with(3, heads())),
                          .has_relu = true};
-  const int64_t tasks = (n + kRows - 1) / kRows, each = q.dim(1) / choices_of;
+  const int64_t each = q.dim(1) / choices_of, query_tasks = (n + kRows - 1) / kRows,
+                tasks = query_tasks + (m + kRows - 1) / kRows;
   run_tasks(made.choices() * tasks, 0, [&](int64_t task, real*) {
-    const int64_t choice = task / tasks, first = task % tasks * kRows, at = choice * n + first;
-    const int64_t from = (choice * each * n + first) * d, count = std::min(kRows, n - first);
-    make_query(choice, count, q.data() + from, n * d, made.q.data() + at * heads() * dim(),
-               made.weights.data() + at * heads());
-    count_flops(static_cast<double>(count) * (query_flops() + key_flops()));
-    const int64_t b = choice / choices_of,
-                  length = lengths.empty() ? n : lengths[static_cast<size_t>(b)];
-    const int64_t valid = std::min(count, length - first);
-    if (valid > 0) make_key(valid, k.data() + from, n * d, 1, made.k.data() + at * dim());
+    const int64_t choice = task / tasks, part = task % tasks, head = choice * each;
+    if (part < query_tasks) {
+      const int64_t first = part * kRows, count = std::min(kRows, n - first);
+      const int64_t at = choice * n + first;
+      make_query(choice, count, q.data() + (head * n + first) * d, n * d,
+                 made.q.data() + at * heads() * dim(), made.weights.data() + at * heads());
+      count_flops(static_cast<double>(count) * query_flops());
+      return;
+    }
+    const int64_t b = choice / choices_of, first = (part - query_tasks) * kRows;
+    const int64_t length = lengths.empty() ? m : lengths[static_cast<size_t>(b)],
+                  valid = std::min({kRows, m - first, length - first});
+    if (valid <= 0) return;
+    make_key(valid, k.data() + (head * m + first) * d, m * d, 1,
+             made.k.data() + (choice * m + first) * dim());
+    count_flops(static_cast<double>(valid) * key_flops());
   });
   return made;
 }
@@ -94,6 +104,20 @@ IndexRows Indexer::rows() const {
                                  real* weights) { own.make_query(head, 1, q, 0, to, weights); },
           .query_flops = query_flops(),
           .key_flops = key_flops()};
+}
+
+IndexStart::IndexStart(const std::string& name, uint64_t seed, int64_t attention_heads, int64_t d,
+                       int64_t heads, int64_t dim, bool is_shared) {
+  const int64_t parts = is_shared ? attention_heads : 1;
+  const double deviation = 1 / std::sqrt(static_cast<double>(parts * d));
+  key = Tensor::normal(is_shared ? Shape{parts, d, dim} : Shape{d, dim}, rng(seed, name + ".key"),
+                       deviation);
+  query = Tensor::normal({attention_heads, d, heads * dim}, rng(seed, name + ".query"), deviation);
+  for (int64_t i = 0; i < query.size(); ++i) {
+    const int64_t row = i / (heads * dim) % (parts * d), column = i % dim;
+    query[i] = std::sqrt(real(0.5)) * (query[i] + key[row * dim + column]);
+  }
+  weight = Tensor::normal({attention_heads, d, heads}, rng(seed, name + ".weight"), deviation / 4);
 }
 
 Cost indexed_cost(const AttentionShape& s, int64_t keep, const Indexer& indexer) {

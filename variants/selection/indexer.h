@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/tensor/tensor.h"
@@ -23,7 +24,8 @@ class Indexer {
   // each attention head; [attention_heads, d, dim]: one for all.
   Indexer(const Tensor& query, const Tensor& key, const Tensor& weight);
 
-  // For q, k [batch, attention_heads, len, d]; padding of k is not read.
+  // For q [batch, attention_heads, q_len, d] and k [.., kv_len, d]; of k, rows from lengths[b] on
+  // are not read.
   IndexScores scores(const Tensor& q, const Tensor& k, const std::vector<int64_t>& lengths) const;
   IndexRows rows() const;  // for a decoder; of an indexer of each head
 
@@ -45,6 +47,16 @@ class Indexer {
 
   Tensor query_, key_, weight_;
   Tensor gain_, bias_;  // of the layer norm: ones and zeros
+};
+
+// Random projections of an indexer of `heads` heads of `dim`, for attention heads of d: those of
+// queries are half the same as those of keys, so that their products grow with q·k, and w is
+// near 1. Shapes as the constructor takes them. The random streams are named after `name`.
+struct IndexStart {
+  Tensor query, key, weight;
+
+  IndexStart(const std::string& name, uint64_t seed, int64_t attention_heads, int64_t d,
+             int64_t heads, int64_t dim, bool is_shared);
 };
 
 // Of attention to the keys that an indexer chooses, q_len = kv_len.

@@ -1,17 +1,15 @@
-// See shared_choice_decoder.h. The scores are products with panels of keys, as in the forward, so
-// that both choose the same keys. Parallel over sequences.
+// See shared_choice_decoder.h. Parallel over sequences.
 #include "variants/selection/shared_choice_decoder.h"
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
 #include "core/simd/attention_rows.h"
 #include "core/simd/rows.h"
+#include "variants/selection/key_chooser.h"
 #include "variants/selection/top_attention.h"
-#include "variants/selection/top_strip.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -23,28 +21,19 @@ class SharedChoiceDecoder final : public Decoder {
       : Decoder(position, capacity),
         batch_(position[0]),
         keep_(std::min(keep, capacity)),
-        indexer_(indexer),
-        scored_(batch_, capacity, indexer.dim(), 0),
+        chooser_(batch_, capacity, keep_, indexer),
         keys_({heads(), capacity, head_dim()}),
         values_(keys_.shape()),
         room_(*this),
-        work_({batch_, room_.total}),
-        lists_(static_cast<size_t>(batch_)) {}
+        work_({batch_, room_.total}) {}
 
  private:
   struct Room {  // of one sequence's step: offsets into its workspace
-    int64_t scores, products, list, logits, places, queries, weights, key, total;
+    int64_t logits, places, total;
     explicit Room(const SharedChoiceDecoder& of) {
       WorkspaceParts parts;
-      const int64_t heads = of.indexer_.heads(), dim = of.indexer_.dim();
-      scores = parts.take(kPanel);
-      products = parts.take(heads * kPanel);
-      list = parts.take(TopList::reals(of.keep_));
       logits = parts.take(of.keep_);
       places = parts.take(of.keep_);
-      queries = parts.take(heads * dim);
-      weights = parts.take(heads);
-      key = parts.take(dim);
       total = parts.total();
     }
   };
@@ -53,9 +42,7 @@ class SharedChoiceDecoder final : public Decoder {
 
   // k, v: of the first head of sequence b, those of the others `apart` numbers away.
   void put(int64_t b, int64_t at, const real* k, const real* v, int64_t apart) const {
-    real* const key = work_of(b) + room_.key;
-    indexer_.make_key(1, k, apart, group(), key);
-    scored_.put(b, at, key, key);  // its values have no channel
+    chooser_.put(b, at, k, apart, group());
     for (int64_t h = 0; h < kv_heads(); ++h) {
       const int64_t row = ((b * kv_heads() + h) * capacity() + at) * head_dim();
       std::copy_n(k + h * apart, head_dim(), keys_.data() + row);
@@ -90,21 +77,9 @@ class SharedChoiceDecoder final : public Decoder {
   // q, out [kv_heads, group, dim]
   void answer(int64_t b, const real* q, real* out) {
     real* const work = work_of(b);
-    const int64_t d = indexer_.dim(), each = indexer_.heads(), seen = length() + 1;
-    real *const queries = work + room_.queries, *const weights = work + room_.weights;
-    TopList& list = lists_[static_cast<size_t>(b)];
-    list = TopList::in(work + room_.list, keep_);
-    indexer_.make_query(0, 1, q, head_dim(), queries, weights);
-    for (int64_t first = 0; first < seen; first += kPanel) {  // the last panel is narrower
-      const int64_t cols = std::min(kPanel, seen - first);
-      product(each, cols, d, {queries, d}, {scored_.panel(b, first), scored_.panel_width(first)},
-              work + room_.products, kPanel);
-      index_scores(cols, each, work + room_.products, kPanel, weights, true, work + room_.scores);
-      add_to_top(cols, work + room_.scores, first, list);
-    }
     auto* const places = reinterpret_cast<int32_t*>(work + room_.places);
     real* const logits = work + room_.logits;
-    const int64_t dim = head_dim(), count = take_top(list, places);
+    const int64_t dim = head_dim(), count = chooser_.choose(b, length() + 1, q, dim, places);
     const real scale = static_cast<real>(1 / std::sqrt(static_cast<double>(dim)));
     for (int64_t h = 0; h < kv_heads() * group(); ++h) {
       const int64_t rows = (b * kv_heads() + h / group()) * capacity() * dim;
@@ -120,16 +95,18 @@ class SharedChoiceDecoder final : public Decoder {
     return static_cast<double>(kv_heads() * group() * head_dim());
   }
   double sequence_flops() const {
-    const auto scored = static_cast<double>(indexer_.heads() * indexer_.dim() * (length() + 1));
-    return indexer_.key_flops() + indexer_.query_flops() + 2 * scored +
+    const auto scored =
+        static_cast<double>(chooser_.indexer().heads() * chooser_.indexer().dim() * (length() + 1));
+    return chooser_.indexer().key_flops() + chooser_.indexer().query_flops() + 2 * scored +
            4 * query_numbers() * kept_next();
   }
   double sequence_numbers() const {  // that are read, and the position that is written
-    return static_cast<double>(indexer_.dim() * (length() + 2) + 2 * kv_heads() * head_dim()) +
+    return static_cast<double>(chooser_.indexer().dim() * (length() + 2) +
+                               2 * kv_heads() * head_dim()) +
            2 * query_numbers() * kept_next();
   }
   int64_t do_state_bytes() const override {
-    return scored_.bytes() + 2 * keys_.size() * static_cast<int64_t>(sizeof(real));
+    return chooser_.bytes() + 2 * keys_.size() * static_cast<int64_t>(sizeof(real));
   }
   double do_step_flops() const override { return static_cast<double>(batch_) * sequence_flops(); }
   double do_step_bytes() const override {
@@ -137,12 +114,10 @@ class SharedChoiceDecoder final : public Decoder {
   }
 
   int64_t batch_, keep_;
-  Indexer indexer_;
-  PanelCache scored_;     // [batch, capacity, index_dim]
+  KeyChooser chooser_;
   Tensor keys_, values_;  // [heads, capacity, head_dim]
   Room room_;
   Tensor work_;  // [batch, room]
-  std::vector<TopList> lists_;
 };
 
 }  // namespace

@@ -21,9 +21,12 @@ namespace {
 
 class TopForward {
  public:
-  TopForward(const TopProblem& p, const Tensor& out, const KeptKeys* kept)
+  // log_sum [batch, heads, q_len]; undefined: not wanted.
+  TopForward(const TopProblem& p, const Tensor& out, const KeptKeys* kept,
+             const Tensor& log_sum = {})
       : p_(p),
         out_(out),
+        log_sum_(log_sum),
         kept_(kept),
         layout_(p.q_len(), p.kv_len(), p.keep, p.index.defined() ? p.index.index_heads() : 0),
         packed_head_(packed_reals(p.kv_len(), p.scored_keys().dim(3))) {}
@@ -124,13 +127,15 @@ class TopForward {
       dots_with_rows(rows, p_.q.data() + row * d, p_.k.data() + keys, weights);
     else
       std::copy_n(list.scores, list.size, weights);
-    listed_softmax(list.size, p_.scale(), weights);
+    const real log_sum = listed_softmax(list.size, p_.scale(), weights);
+    if (log_sum_.defined()) log_sum_[row] = log_sum;
     weighted_rows(rows, weights, p_.v.data() + keys, out_.data() + row * d);
     count_flops(2 * static_cast<double>((p_.index.defined() ? 2 : 1) * list.size * d));
   }
 
   const TopProblem& p_;
   const Tensor& out_;
+  const Tensor log_sum_;
   const KeptKeys* const kept_;
   const TopLayout layout_;
   const int64_t packed_head_;
@@ -139,49 +144,66 @@ class TopForward {
 
 }  // namespace
 
-void listed_softmax(int64_t count, real scale, real* logits) {
-  if (count == 0) return;
+real listed_softmax(int64_t count, real scale, real* logits) {
+  if (count == 0) return -kInfinity;
   const real top = scale * max_in_row(logits, count);
-  const real factor = 1 / exp_row(count, logits, scale, top, logits);
+  const real sum = exp_row(count, logits, scale, top, logits), factor = 1 / sum;
   for (int64_t e = 0; e < count; ++e) logits[e] *= factor;
+  return top + std::log(sum);
 }
+
+namespace {
+
+// log_sum [batch, heads, q_len]; undefined: not wanted, and so is that of the result.
+SoftmaxResult top_result(const TopProblem& p, const Var& q, const Var& k, const Var& v,
+                         const Tensor& log_sum) {
+  const Tensor out(q.shape());
+  if (!recording({q, k, v})) {
+    TopForward(p, out, nullptr, log_sum).run();
+    return {Var(out), log_sum.defined() ? Var(log_sum) : Var()};
+  }
+  const auto kept = std::allocate_shared<KeptKeys>(Recycled<KeptKeys>(), p);
+  const auto of_log_sum = std::allocate_shared<Tensor>(Recycled<Tensor>());
+  TopForward(p, out, kept.get(), log_sum).run();
+  TopProblem later = p;
+  later.index = {};  // the choice is made
+  const Var result = custom_op(out, {q, k, v}, [=](const Tensor& grad, std::span<Tensor> grads) {
+    top_backward(later, *kept, grad, grads, *of_log_sum);
+  });
+  return {result, log_sum.defined() ? handed_log_sum(log_sum, result, of_log_sum) : Var()};
+}
+
+}  // namespace
 
 Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const Mask& mask,
                   const IndexScores& index) {
   ATTN_CHECK(k.dim(2) <= TopList::kMostPlaces, "{} keys to choose from, at most {}", k.dim(2),
              TopList::kMostPlaces);
-  const Tensor out(q.shape());
-  const TopProblem p(q.value(), k.value(), v.value(), keep, mask, index);
-  if (!recording({q, k, v})) {
-    TopForward(p, out, nullptr).run();
-    return Var(out);
-  }
-  const auto kept = std::allocate_shared<KeptKeys>(Recycled<KeptKeys>(), p);
-  TopForward(p, out, kept.get()).run();
-  TopProblem later = p;
-  later.index = {};  // the choice is made
-  return custom_op(out, {q, k, v}, [later, kept](const Tensor& grad, std::span<Tensor> grads) {
-    top_backward(later, *kept, grad, grads);
-  });
+  return top_result({q.value(), k.value(), v.value(), keep, mask, index}, q, k, v, {}).out;
+}
+
+SoftmaxResult top_blocks(const Var& q, const Var& k, const Var& v, int64_t keep, int64_t block,
+                         std::span<const int64_t> lengths, const IndexScores& index) {
+  Mask mask{.causal = true};
+  for (const int64_t length : lengths) mask.kv_lengths.push_back(length / block);
+  return top_result({q.value(), k.value(), v.value(), keep, mask, index, block}, q, k, v,
+                    Tensor({q.dim(0), q.dim(1), q.dim(2)}));
 }
 
 Cost top_cost(const AttentionShape& s, int64_t most, int64_t index_heads, int64_t index_dim,
-              bool shared) {
+              bool shared, int64_t block) {
   const bool is_indexed = index_heads > 0;
   const int64_t keep = std::max<int64_t>(1, std::min(most, s.kv_len));
   const int64_t heads = s.batch * s.heads, n = s.q_len, strip = std::min(n, top_strip(keep));
   const auto visible = [&](int64_t i) {
-    return s.causal ? std::clamp<int64_t>(i + s.kv_len - n + 1, 0, s.kv_len) : s.kv_len;
+    return s.causal ? top_visible(i, n, s.kv_len, s.kv_len, block) : s.kv_len;
   };
   double scored = 0, kept = 0;  // pairs of a head
   for (int64_t i = 0; i < n; i += strip) {
     const int64_t end = std::min(i + strip, n);
     scored += static_cast<double>((end - i) * visible(end - 1));
   }
-  const int64_t short_rows = s.causal ? std::clamp<int64_t>(keep - (s.kv_len - n), 0, n) : 0;
-  for (int64_t i = 0; i < std::min(short_rows, n); ++i)
-    kept += static_cast<double>(std::min(keep, visible(i)));
-  kept += static_cast<double>((n - short_rows) * std::min(keep, s.kv_len));
+  for (int64_t i = 0; i < n; ++i) kept += static_cast<double>(std::min(keep, visible(i)));
   const double d = static_cast<double>(s.head_dim), size = sizeof(real),
                all = static_cast<double>(heads),
                choices = static_cast<double>(shared ? s.batch : heads);

@@ -10,7 +10,7 @@
 namespace attn {
 
 void top_backward(const TopProblem& p, const KeptKeys& kept, const Tensor& grad,
-                  std::span<Tensor> grads) {
+                  std::span<Tensor> grads, const Tensor& grad_log_sum) {
   const Mark mark(Part::edges);
   const int64_t d = p.dim(), n = p.q_len();
   const auto row_of = [d](const Tensor& t, int64_t row) {
@@ -25,7 +25,8 @@ void top_backward(const TopProblem& p, const KeptKeys& kept, const Tensor& grad,
       const real* const weights = kept.of_query(row);
       dots_and_add(rows, grad.data() + row * d, p.v.data() + keys * d, weights, grad_logits,
                    row_of(grads[2], keys));
-      const real mean = row_dot(weights, grad_logits, count);
+      const real mean = row_dot(weights, grad_logits, count) -
+                        (grad_log_sum.defined() ? grad_log_sum[row] : real(0));
       for (int64_t e = 0; e < count; ++e)
         grad_logits[e] = weights[e] * (grad_logits[e] - mean) * p.scale();
       sum_and_add(rows, p.q.data() + row * d, p.k.data() + keys * d, grad_logits,

@@ -22,20 +22,28 @@ inline constexpr int64_t kTopLongList = 128;
 
 inline int64_t top_strip(int64_t keep) { return keep > kTopLongList ? kTopShortStrip : kTopStrip; }
 
+// Keys that a causal query i sees of `all` that are valid.
+inline int64_t top_visible(int64_t i, int64_t q_len, int64_t all, int64_t kv_len, int64_t block) {
+  const int64_t ended = block > 0 ? (i + 1) / block : i + kv_len - q_len + 1;
+  return std::clamp<int64_t>(ended, 0, all);
+}
+
 struct TopProblem {
   Tensor q, k, v;
   IndexScores index;
   Mask mask;
   int64_t keep;
+  int64_t block;  // positions that a key stands for; 0: keys are positions
 
   TopProblem(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t most,
-             const Mask& given, const IndexScores& scores)
+             const Mask& given, const IndexScores& scores, int64_t positions = 0)
       : q(queries),
         k(keys),
         v(values),
         index(scores),
         mask(given),
-        keep(std::max<int64_t>(1, std::min(most, keys.dim(2)))) {
+        keep(std::max<int64_t>(1, std::min(most, keys.dim(2)))),
+        block(positions) {
     mask.edges = nullptr;
   }
   int64_t heads() const { return q.dim(0) * q.dim(1); }
@@ -50,10 +58,10 @@ struct TopProblem {
     return mask.kv_lengths.empty() ? kv_len()
                                    : mask.kv_lengths[static_cast<size_t>(head / q.dim(1))];
   }
-  // Keys that query i may see: the first ones.
+  // Keys that query i may see: the first ones. Of blocks, those that have ended.
   int64_t visible(int64_t head, int64_t i) const {
     const int64_t all = length(head);
-    return mask.causal ? std::clamp<int64_t>(i + kv_len() - q_len() + 1, 0, all) : all;
+    return mask.causal ? top_visible(i, q_len(), all, kv_len(), block) : all;
   }
   const Tensor& scored_keys() const { return index.defined() ? index.k : k; }
 };
@@ -92,8 +100,9 @@ struct KeptKeys {
   real* of_query(int64_t row) const { return weights.data() + row * most; }
 };
 
-// Adds the gradients of q, k and v to grads[0..2], along the keys that were kept.
+// Adds the gradients of q, k and v to grads[0..2], along the keys that were kept. grad_log_sum
+// [batch, heads, q_len]; undefined: zeros.
 void top_backward(const TopProblem& problem, const KeptKeys& kept, const Tensor& grad,
-                  std::span<Tensor> grads);
+                  std::span<Tensor> grads, const Tensor& grad_log_sum = {});
 
 }  // namespace attn

@@ -27,12 +27,16 @@ struct BlockPattern {
 
 // Keys that are removed from the span of a query. Unit u of `rows` queries does not see the keys
 // u·keys to (u + 1)·keys - 1. keys = 0: none is removed. seen_after = false: the later keys are
-// removed too.
+// removed too. The first query is number `before` of its unit, or of a later one.
 struct RemovedKeys {
   int64_t rows = 1, keys = 0;
   bool seen_after = true;
+  int64_t before = 0;
 
-  Span of(int64_t i) const { return {i / rows * keys, (i / rows + 1) * keys}; }
+  Span of(int64_t i) const {
+    const int64_t unit = (i + before) / rows;
+    return {unit * keys, (unit + 1) * keys};
+  }
 };
 
 // The mask of one head.

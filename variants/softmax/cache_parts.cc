@@ -58,7 +58,7 @@ class BFloat16Keys final : public CachedKeys {
     return padded_reals(reals_of_pairs(group * pairs_));
   }
   void take_queries(const real* q, int64_t group, real* to) const override {
-    round_rows(q, group, dim_, dim_, reinterpret_cast<BFloat16Pair*>(to));
+    round_rows(q, group, dim_, dim_, reinterpret_cast<BFloat16Pair*>(to), pairs_);
   }
   void put(int64_t head, int64_t slot, const real* key) const override {
     cache_.put(head, slot, key, key);

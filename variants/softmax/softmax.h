@@ -14,18 +14,21 @@
 //   softmax_merge.h           row maximum, row sum and rescaling of partial results
 //   join.h                    two partial results of whole arrays, joined by log-sum-exp
 //   softmax_decoder.h         decoding from a cache of keys and values
+//   eviction.h                decoding from a cache that keeps some of them
 //   materialized_attention.h  the textbook form, with the n×n matrix of weights
 //   grouped_attention.h       attention within groups of positions; grouped_backward.h
 //   edge_attention.h          attention along a list of edges
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
 // Internal: backward_layout.h, forward_layout.h, forward_storage.h, decode_bias.h, decode_cache.h,
-// logit_bias.h, paired_cache.h, cache_parts.h, typed_cache.h.
+// logit_bias.h, paired_cache.h, cache_parts.h, typed_cache.h, held_positions.h,
+// evicting_decoder.h, quest_decoder.h.
 #pragma once
 
 #include "variants/softmax/band.h"
 #include "variants/softmax/biased_attention.h"
 #include "variants/softmax/edge_attention.h"
+#include "variants/softmax/eviction.h"
 #include "variants/softmax/forward_sizes.h"
 #include "variants/softmax/grouped_attention.h"
 #include "variants/softmax/grouped_backward.h"

@@ -26,9 +26,19 @@ Tensor natural(const Tensor& log_sum) {
 
 }  // namespace
 
+Var handed_log_sum(const Tensor& log_sum, const Var& out, const std::shared_ptr<Tensor>& gradient) {
+  // `out` is an input for the order alone: zeros are added to its gradient.
+  return custom_op(log_sum, {out},
+                   [gradient](const Tensor& given, std::span<Tensor>) { *gradient = given; });
+}
+
 SoftmaxResult softmax_with_log_sum(const Var& q, const Var& k, const Var& v,
                                    const SoftmaxOptions& options) {
-  const SoftmaxProblem problem = softmax_problem(q.shape(), k.shape(), v.shape(), options);
+  return softmax_with_log_sum(softmax_problem(q.shape(), k.shape(), v.shape(), options), q, k, v);
+}
+
+SoftmaxResult softmax_with_log_sum(const SoftmaxProblem& problem, const Var& q, const Var& k,
+                                   const Var& v) {
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor answer(qt.shape().with(3, problem.value_dim));
   const Tensor log_sum({problem.batch, problem.heads, problem.q_len});
@@ -39,11 +49,7 @@ SoftmaxResult softmax_with_log_sum(const Var& q, const Var& k, const Var& v,
       custom_op(answer, {q, k, v}, [=](const Tensor& grad_out, std::span<Tensor> grads) {
         softmax_backward(problem, qt, kt, vt, answer, log_sum, grad_out, grads, *grad_log_sum);
       });
-  // `out` is an input for the order alone: zeros are added to its gradient.
-  const Var rows = custom_op(
-      natural(log_sum), {out},
-      [grad_log_sum](const Tensor& gradient, std::span<Tensor>) { *grad_log_sum = gradient; });
-  return {out, rows};
+  return {out, handed_log_sum(natural(log_sum), out, grad_log_sum)};
 }
 
 }  // namespace attn

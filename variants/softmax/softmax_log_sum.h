@@ -3,7 +3,10 @@
 // 4 bytes a query.
 #pragma once
 
+#include <memory>
+
 #include "variants/softmax/softmax_attention.h"
+#include "variants/softmax/softmax_tiles.h"
 
 namespace attn {
 
@@ -15,5 +18,16 @@ struct SoftmaxResult {
 // Both have gradients: dS = P⊙(dP - dO·O + dL).
 SoftmaxResult softmax_with_log_sum(const Var& q, const Var& k, const Var& v,
                                    const SoftmaxOptions& options = {});
+SoftmaxResult softmax_with_log_sum(const SoftmaxProblem& problem, const Var& q, const Var& k,
+                                   const Var& v);
+
+// For an op `out` whose backward needs the gradient of its log-sum-exps: `log_sum` as a Var whose
+// backward, which comes before that of `out`, leaves its gradient in *gradient.
+Var handed_log_sum(const Tensor& log_sum, const Var& out, const std::shared_ptr<Tensor>& gradient);
+
+// Joins two softmaxes of the same queries over different keys into one: keys of both count twice.
+// With sinks [heads], natural logits that carry no value, these take their share of each row. Rows
+// without keys are zeros. The second result may be undefined. 3·d operations a row.
+Var joined_softmax(const SoftmaxResult& a, const SoftmaxResult& b, const Var& sinks = {});
 
 }  // namespace attn

@@ -12,6 +12,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from .._place import require_clone
+
+if __name__ == "__main__":
+    require_clone("peers")  # before libraries load that a wheel does not bring along
+
 from .command import FAILED, INTERRUPTED, NOTHING, USAGE, parsed, say, stop
 from .plan import TITLES, Block, Wanted, blocks, without_peer
 from .record import COVERAGE, LEAST, RESAMPLES, Record, RowsError, now, read_rows

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from . import torch_model
-from .torch_attention import TURNED, VARIANTS
+from . import (
+    torch_attention,
+    torch_convolutions,
+    torch_gated,
+    torch_hashing,
+    torch_kernels,
+    torch_levels,
+    torch_low_rank,
+    torch_memories,
+    torch_model,
+    torch_normalisers,
+    torch_patterns,
+    torch_selection,
+    torch_states,
+    torch_units,
+)
 from .torch_model import read
+
+FAMILIES = (
+    torch_attention, torch_patterns, torch_levels, torch_low_rank, torch_kernels, torch_hashing,
+    torch_selection, torch_normalisers, torch_gated, torch_memories, torch_states, torch_convolutions,
+    torch_units,
+)  # fmt: skip
+VARIANTS: dict[str, Callable[..., Any]] = {
+    name: made for family in FAMILIES for name, made in family.VARIANTS.items()
+}
+# How PyTorch's layers hold weights, in attnbench's order of dimensions; turned outside the clock.
+TURNED = {
+    "recurrent": {"input": (1, 0), "state": (1, 0)},
+    "conv": {"weight": (2, 1, 0)},
+    "window_mlp": {"hidden": (2, 1, 0), "output": (2, 1, 0)},
+    "base_conv": {"taps": (1, 0)},
+}
 
 
 def hello() -> dict[str, Any]:
@@ -39,7 +70,8 @@ class attention:
         self.turned = TURNED.get(name, {})
         inputs = {key: read(request[key]) for key in request["reads"]}
         weights = {key: self.turn(key, read(path)) for key, path in request["set"].items()}
-        held = {**inputs, **weights}
+        gates = {f"gate_{key}": read(path) for key, path in request.get("gates", {}).items()}
+        held = {**inputs, **gates, **weights}
         self.leaves = {key: x.requires_grad_() for key, x in held.items() if key not in frozen}
         self.call = partial(self.called(request), **held)
 

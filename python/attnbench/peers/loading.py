@@ -23,6 +23,12 @@ BITING = {"epsilon": 1e-2, "weight_decay": 1.0, "clip": 0.1}
 BITING_STEPS, MOST_CHANGE = 2, 1e-2
 
 
+# Weights whose gradient is 0: softmax does not see what all keys share. Beside it a gradient of the
+# same kind; what rounding leaves of the first is this share of the second at most.
+GRADIENTLESS = {"mega": ("grad_key_shift", "grad_query_shift")}
+MOST_LEFT = 1e-3
+
+
 class Disagreement(Exception):
     """Two sides answer differently; nothing is timed then."""
 
@@ -37,7 +43,7 @@ def answers(side: Side, block: Block, inputs: dict[str, Any], folder: Path) -> d
     own = folder / side.name
     own.mkdir(exist_ok=True)
     if block.subject != "step":
-        return without_unread(block, written(side, own))
+        return without_gradientless(block, without_unread(block, written(side, own)))
     losses = side.ask("step", repeat=len(MOST_LOSS))["losses"]
     load(side, block, {**inputs, **BITING})
     side.ask("step", repeat=BITING_STEPS)
@@ -56,6 +62,17 @@ def without_unread(block: Block, found: dict[str, Any]) -> dict[str, Any]:
         if found[name].any():
             raise Disagreement(f"{name} is not zero, and {block.subject} does not read it")
     return {name: array for name, array in found.items() if name not in unread}
+
+
+def without_gradientless(block: Block, found: dict[str, Any]) -> dict[str, Any]:
+    """Without the gradients that are rounding alone."""
+    if block.subject not in GRADIENTLESS:
+        return found
+    none, beside = GRADIENTLESS[block.subject]
+    share = np.linalg.norm(found[none]) / np.linalg.norm(found[beside])
+    if not share <= MOST_LEFT:
+        raise Disagreement(f"{none} is {share:.1e} of {beside}, and it should be 0")
+    return {name: array for name, array in found.items() if name != none}
 
 
 def written(side: Side, folder: Path) -> dict[str, np.ndarray]:

@@ -11,13 +11,15 @@ PYTORCH = ("torch", "compiled")
 EXACT = ("torch", "jax", "onnxruntime", "ggml", "compiled")  # whose library has exact attention
 MASKED = ("torch", "flex", "compiled")  # patterns that flex_attention takes as a mask of pairs
 BOTH = (False, True)
+PAST = (True,)  # of what never sees the future
 
 
 @dataclass(frozen=True)
 class Compared:
     """One form of a variant. `reads`: which of q, k and v it reads. `mixer`: it mixes all columns
     of a row, so it gets one head of the full width, and nobody turns arrays within the clock.
-    `longest`: beyond it a call of the peer takes minutes."""
+    `longest`: beyond it a call of the peer takes minutes, or `beyond`, the reason given there.
+    `without`: peers that cannot do it, and why."""
 
     name: str
     params: dict[str, int | str] = field(default_factory=dict)
@@ -26,9 +28,19 @@ class Compared:
     reads: str = "qkv"
     mixer: bool = False
     longest: int | None = None
+    beyond: str | None = None
+    without: dict[str, str] = field(default_factory=dict)
 
 
-# In the catalogue's order. Parameters are the catalogue's defaults where nothing is said.
+UNROLLED = {
+    "compiled": "torch.compile unrolls one mini-batch after the other, 512 at length 8192, into one "
+    "graph of thousands of operations"
+}
+DATA_DEPENDENT = {
+    "compiled": "torch.compile breaks the graph where sizes follow from the data, and compiles anew "
+    "for each size"
+}
+# Parameters are the catalogue's defaults where nothing is said.
 VARIANTS = (
     Compared("full", causal=(False,), peers=EXACT),
     Compared("truncated", {"window": 128}, peers=MASKED),
@@ -50,6 +62,99 @@ VARIANTS = (
     Compared("sinkhorn", {"block": 64, "iterations": 8}, causal=(False,)),
     Compared("reformer", {"rounds": 4, "chunk": 64}, reads="qv"),
     Compared("synthesizer", {"kind": "dense"}, reads="qv"),
+    # Patterns.
+    Compared("sinks", {"window": 512, "sinks": 4}, causal=PAST, peers=MASKED),
+    Compared("dilated", {"segment": 512, "levels": 4, "ratio": 2}, peers=MASKED),
+    Compared("hierarchical", {"block": 64}),
+    # Low rank. A block or a layer with projections of its own turns its rows within the clock, on
+    # every side: its heads are part of it.
+    Compared("memory_compressed", {"stride": 3}),
+    Compared("nystrom", {"landmarks": 64, "iterations": 6}, causal=(False,)),
+    Compared("latent", {"latents": 64, "layers": 1}, causal=(False,)),
+    Compared("luna", {"latents": 64}),
+    Compared("induced", {"latents": 16}, causal=(False,), reads="v"),
+    Compared("mla", {"latent": 128, "rotary": 32}, reads="v"),
+    Compared(
+        "oracle_rank",
+        {"rank": 16},
+        causal=(False,),
+        longest=512,
+        beyond="oracle_rank decomposes n x n weights, at most 512 positions",
+    ),
+    # Kernel.
+    Compared("cosformer"),
+    Compared("taylor", {"dim": 16}),
+    Compared("rfa", {"directions": 64}),
+    Compared("gated_rfa", {"directions": 256}, causal=PAST),
+    Compared("hedgehog"),
+    # Hashing or routing.
+    Compared("clustered", {"clusters": 100, "bits": 63, "iterations": 10}, causal=(False,)),
+    Compared(
+        "improved_clustered",
+        {"clusters": 100, "keys": 32, "bits": 63, "iterations": 10},
+        causal=(False,),
+    ),
+    Compared("routing", causal=(False,)),
+    Compared("yoso", {"hashes": 32, "bits": 10}),
+    # Selection.
+    Compared("topk", {"keys": 32}),
+    Compared("moba", {"block": 64, "blocks": 4}, causal=PAST, without=DATA_DEPENDENT),
+    Compared("dsa", {"keys": 64, "index_heads": 2, "index_dim": 16}, causal=PAST),
+    Compared(
+        "nsa",
+        {"block": 64, "blocks": 16, "window": 511, "compress_block": 32, "compress_stride": 16},
+        causal=PAST,
+        without=DATA_DEPENDENT,
+    ),
+    Compared(
+        "csa",
+        {"stride": 4, "window": 127, "keys": 64, "index_heads": 2, "index_dim": 16},
+        causal=PAST,
+    ),
+    # Normalisers.
+    Compared("softmax_one", peers=MASKED),
+    Compared("sigmoid"),
+    Compared("qk_norm"),
+    Compared("talking_heads"),
+    Compared("differential"),
+    Compared("entmax", longest=2048),
+    Compared("fox", causal=PAST, peers=MASKED),
+    Compared("softcap"),
+    Compared("gated_attention"),
+    # gated: each reads gates too
+    Compared("gla", causal=PAST),
+    Compared("mamba2", causal=PAST),
+    Compared("deltanet", causal=PAST),
+    Compared("gated_deltanet", causal=PAST),
+    Compared("kda", causal=PAST),
+    Compared("retention", causal=PAST),
+    Compared("lightning", causal=PAST),
+    Compared("hgrn2", causal=PAST, reads="qv"),
+    Compared("rwkv6", causal=PAST),
+    Compared("rwkv7", causal=PAST),
+    Compared("log_linear", causal=PAST),
+    Compared("ttt_linear", {"mini_batch": 16}, causal=PAST, without=UNROLLED),
+    Compared("mesa", {"iterations": 30}, causal=PAST),
+    Compared("path", causal=PAST),
+    Compared("mlstm", causal=PAST),
+    # state space
+    Compared("mamba", causal=PAST, reads="v"),
+    Compared("s4d", causal=PAST, reads="v"),
+    Compared("lru", causal=PAST, reads="v", mixer=True),
+    Compared("h3", causal=PAST),
+    Compared("rg_lru", causal=PAST, reads="v"),
+    # convolution
+    Compared("long_conv", reads="v", mixer=True),
+    Compared("hyena", {"bands": 1}),
+    Compared("base_conv", causal=PAST, reads="v", mixer=True),
+    Compared("short_conv", causal=PAST),
+    # synthetic
+    Compared("fnet", causal=(False,), reads="v", mixer=True),
+    Compared("gmlp", reads="v", mixer=True),
+    Compared("aft", {"kind": "full"}),
+    # other scores
+    Compared("gau", reads="v", mixer=True),
+    Compared("mega", reads="v", mixer=True),
 )
 NAMES = tuple(dict.fromkeys(form.name for form in VARIANTS))
 FEW = ("full", "truncated", "linformer", "performer", "linear")  # of --quick
@@ -100,6 +205,8 @@ class Block:
     feed_forward: int = 0  # of the step's model
     reads: str = "qkv"  # which of them the variant reads
     longest: int | None = None  # beyond it a call of the peer takes minutes
+    beyond: str | None = None  # the reason in place of these minutes
+    without: dict[str, str] = field(default_factory=dict)  # who cannot do it, and why
 
     @property
     def width(self) -> int:
@@ -183,5 +290,5 @@ def attention_block(
     return Block(
         form.name, length, threads, ("forward", "train"), peers, short if quick else long, causal,
         heads=heads, head_dim=HEADS * HEAD_DIM // heads, params=form.params, reads=form.reads,
-        longest=form.longest,
+        longest=form.longest, beyond=form.beyond, without=form.without,
     )  # fmt: skip

@@ -104,8 +104,12 @@ def refusal(peer: str, block: Block, mode: str) -> str | None:
     """Why this peer cannot take part, or None."""
     if mode != "forward" and peer in FORWARD_ONLY:
         return FORWARD_ONLY[peer]
+    if reason := block.without.get(peer):
+        return reason
     if block.longest and block.length > block.longest:
-        return f"a call at lengths above {block.longest} takes {TITLES[peer]} minutes"
+        return (
+            block.beyond or f"a call at lengths above {block.longest} takes {TITLES[peer]} minutes"
+        )
     weights = 4 * block.batch * block.heads * block.length**2
     if peer in MATERIALIZED and weights > MOST_BYTES:
         return (

@@ -7,7 +7,6 @@ call outside the clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,10 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from . import torch_patterns
-from .inputs import hash_shape
-from .plan import NAMES
-from .torch_patterns import bias_of, padded
+from .choices import buckets_of, hash_shape
+from .torch_parts import cut, joined, later, like, padded, strips, unit
+from .torch_patterns import bias_of, unblocked
 
 LAST_RESORT = -1e5  # a query's logit with itself: it counts only where there is no other key
 
@@ -30,7 +28,7 @@ def reformer(
     those of the chunk before, of the same bucket. A key that several rounds show counts once.
     Queries are the keys, at length one. Causal, a query sees the last `chunk` earlier members."""
     n, dim = q.shape[2:]
-    keys = q * torch.rsqrt(q.square().sum(-1, keepdim=True) + 1e-6 * dim)
+    keys = unit(q, 1e-6 * dim)
     with torch.no_grad():
         order, code = sorted_rounds(q, rotations, chunk, causal)
         place = order.argsort(dim=-1)  # of each position: [batch, heads, rounds, len]
@@ -40,7 +38,7 @@ def reformer(
         itself = torch.eye(chunk, 2 * chunk, dtype=torch.bool).roll(chunk, dims=1)
 
     def chunks(x: Tensor) -> Tensor:  # -> [batch, heads, rounds, chunks, chunk, head_dim]
-        taken = x.unsqueeze(2).expand(-1, -1, rounds, -1, -1).gather(3, columns(order, dim))
+        taken = x.unsqueeze(2).expand(-1, -1, rounds, -1, -1).gather(3, like(order, x))
         return padded(taken, -n % chunk).unflatten(3, (-1, chunk))
 
     logits = chunks(q) @ with_before(chunks(keys)).mT + bias
@@ -50,14 +48,10 @@ def reformer(
     total = weights.sum(-1, keepdim=True)
     out = weights @ with_before(chunks(v)) / total
     out, total = (
-        x.flatten(3, 4)[:, :, :, :n].gather(3, columns(place, x.shape[-1]))
+        x.flatten(3, 4)[:, :, :, :n].gather(3, like(place, x))
         for x in (out, total.log() + most)
     )
     return (out * total.softmax(2)).sum(2)
-
-
-def columns(index: Tensor, count: int) -> Tensor:
-    return index.unsqueeze(-1).expand(*index.shape, count)
 
 
 def with_before(x: Tensor) -> Tensor:
@@ -72,7 +66,7 @@ def sorted_rounds(
     """The positions in the order of their buckets, and a code of each position, both [batch, heads,
     rounds, len]. A query sees the keys whose code is 0 or 1 below its own; causal, 1 to `chunk`."""
     n = q.shape[2]
-    first, second = hash_shape(max(4, 2 * -(-n // chunk)))
+    first, second = hash_shape(buckets_of(n, chunk))
     scores = torch.einsum("bhnd,hrkd->bhrnk", q, rotations)
 
     def half(x: Tensor) -> Tensor:
@@ -116,7 +110,7 @@ def sinkhorn(
     that is sorted to it, a mixture of all blocks."""
     n = q.shape[2]
     rest = -n % block
-    rows, keys, values = (padded(x, rest).unflatten(2, (-1, block)) for x in (q, k, v))
+    rows, keys, values = (cut(x, block) for x in (q, k, v))
     scores = F.relu(rows.sum(3)) @ sort / temperature  # [batch, heads, blocks, blocks]
     for _ in range(iterations):
         scores = scores - scores.logsumexp(-2, keepdim=True)
@@ -126,9 +120,7 @@ def sinkhorn(
     if rest:  # of rows that the last block lacks the other blocks' mixture is normalised
         whole = whole.masked_fill(torch.arange(block) >= block - rest, 0)
         whole = 1 - weights[..., -1:] * (1 - whole)  # [batch, heads, blocks, block]
-        whole = whole.unsqueeze(-1)
-    else:
-        whole = whole.unsqueeze(-1)
+    whole = whole.unsqueeze(-1)
 
     def sorted_and_own(x: Tensor) -> Tensor:  # [batch, heads, blocks, 2 * block, head_dim]
         mixed = (weights @ x.flatten(3)).view_as(x) / whole
@@ -142,15 +134,7 @@ def sinkhorn(
     out = F.scaled_dot_product_attention(
         rows.flatten(0, 1), sorted_and_own(keys), sorted_and_own(values), attn_mask=bias
     )
-    return out.flatten(1, 2)[:, :n].view(q.shape)
-
-
-# How PyTorch's layers hold weights, in attnbench's order of dimensions; turned outside the clock.
-TURNED = {
-    "recurrent": {"input": (1, 0), "state": (1, 0)},
-    "conv": {"weight": (2, 1, 0)},
-    "window_mlp": {"hidden": (2, 1, 0), "output": (2, 1, 0)},
-}
+    return unblocked(out, q)
 
 
 class recurrent:
@@ -208,11 +192,9 @@ def relu(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
     n = q.shape[2]
     q = q * q.shape[3] ** -0.5
     out = []
-    for start in range(0, n, ROWS):
-        end = min(start + ROWS, n) if causal else n
-        rows = q[:, :, start : start + ROWS]
-        weights = F.relu(rows @ k[:, :, :end].mT)
-        out.append((weights.tril(start) if causal else weights) @ v[:, :, :end])
+    for rows, keys in strips(n, ROWS, causal):
+        weights = F.relu(q[:, :, rows] @ k[:, :, keys].mT)
+        out.append((weights.tril(rows.start) if causal else weights) @ v[:, :, keys])
     counts = torch.arange(1, n + 1).unsqueeze(-1) if causal else n
     return torch.cat(out, dim=2) / counts
 
@@ -230,14 +212,12 @@ def additive(
         hidden = torch.tanh(rows.unsqueeze(3) + keys.unsqueeze(2))
         logits = (hidden @ w).squeeze(-1)  # [batch, heads, chunk, keys]
         if causal:
-            hidden_keys = torch.ones(logits.shape[2:], dtype=torch.bool).triu(start + 1)
-            logits = logits.masked_fill(hidden_keys, -torch.inf)
+            logits = logits.masked_fill(later(logits, start), -torch.inf)
         return logits.softmax(-1) @ v
 
     out = []
-    for start in range(0, n, chunk):
-        end = min(start + chunk, n) if causal else n
-        inputs = (queries[:, :, start : start + chunk], keys[:, :, :end], w, v[:, :, :end], start)
+    for rows, seen in strips(n, chunk, causal):
+        inputs = (queries[:, :, rows], keys[:, :, seen], w, v[:, :, seen], rows.start)
         if torch.is_grad_enabled():
             out.append(checkpoint(answer, *inputs, use_reentrant=False))
         else:
@@ -250,9 +230,6 @@ def synthesizer(q: Tensor, v: Tensor, keys: Tensor, kind: str, causal: bool = Fa
     assert kind == "dense"
     keys = keys.expand(q.shape[0], -1, -1, -1)
     return F.scaled_dot_product_attention(F.relu(q), keys, v, scale=1.0, is_causal=causal)
-
-
-CHUNK = 64  # of causal prefix sums: the fastest of 32, 64, 128 and 256 at length 4096
 
 
 def full(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
@@ -292,27 +269,31 @@ def linear(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
 
 
 def kernel_attention(phi_q: Tensor, phi_k: Tensor, v: Tensor, causal: bool) -> Tensor:
-    """phi_q (phi_k^T v) / phi_q (phi_k^T 1): a column of ones beside v gives the denominator."""
-    v = F.pad(v, (0, 1), value=1.0)
-    out = causal_sums(phi_q, phi_k, v) if causal else phi_q @ (phi_k.mT @ v)
+    """phi_q (phi_k^T v) / phi_q (phi_k^T 1)."""
+    out = kernel_sums(phi_q, phi_k, v, causal)
     return out[..., :-1] / out[..., -1:]
+
+
+def kernel_sums(phi_q: Tensor, phi_k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    """phi_q (phi_k^T [v 1]): what a column of ones beside v gives is the divisor."""
+    v = F.pad(v, (0, 1), value=1.0)
+    return causal_sums(phi_q, phi_k, v) if causal else phi_q @ (phi_k.mT @ v)
 
 
 def causal_sums(phi_q: Tensor, phi_k: Tensor, v: Tensor) -> Tensor:
     """Row i of phi_q times the sum of phi_k^T v over j <= i, by sums over chunks."""
     length = v.shape[2]
-    phi_q, phi_k, v = (
-        padded(x, -length % CHUNK).unflatten(2, (-1, CHUNK)) for x in (phi_q, phi_k, v)
-    )  # [batch, heads, chunks, CHUNK, features or head_dim + 1]
+    phi_q, phi_k, v = (cut(x) for x in (phi_q, phi_k, v))
     sums = phi_k.mT @ v  # of one chunk: [batch, heads, chunks, features, head_dim + 1]
     before = F.pad(sums[:, :, :-1].cumsum(2), (0, 0, 0, 0, 1, 0))  # no sum minus its last term
     out = phi_q @ before + (phi_q @ phi_k.mT).tril() @ v
-    return out.flatten(2, 3)[:, :, :length]
+    return joined(out, length)
 
 
-VARIANTS: dict[str, Callable[..., Any]] = {
-    name: made
-    for known in (vars(torch_patterns), globals())
-    for name, made in known.items()
-    if name in NAMES
-}
+VARIANTS = {
+    made.__name__: made
+    for made in (
+        full, linformer, performer, linear, relu, additive, synthesizer, sinkhorn, reformer, recurrent,
+        conv, window_mlp, mean,
+    )
+}  # fmt: skip

@@ -12,14 +12,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-
-def padded(x: Tensor, rows: int) -> Tensor:
-    return F.pad(x, (0, 0, 0, rows)) if rows else x  # F.pad copies, whatever it pads
+from .torch_parts import cut
 
 
 def blocked(x: Tensor, size: int) -> Tensor:
     """[batch, heads, len, head_dim] -> [batch * heads, blocks, size, head_dim], zeros behind."""
-    return padded(x, -x.shape[2] % size).flatten(0, 1).unflatten(1, (-1, size))
+    return cut(x, size).flatten(0, 1)
+
+
+def unblocked(x: Tensor, q: Tensor) -> Tensor:
+    """[batch * heads, blocks, size, width] -> [batch, heads, len, width], as many rows as q has."""
+    return x.flatten(1, 2)[:, : q.shape[2]].unflatten(0, q.shape[:2])
 
 
 def neighbours(x: Tensor, size: int, before: int, after: int) -> Tensor:
@@ -38,6 +41,12 @@ def positions(length: int, size: int, before: int, after: int) -> tuple[Tensor, 
     return query, first + torch.arange((before + 1 + after) * size)
 
 
+def behind_first(near: Tensor, x: Tensor, first: int) -> Tensor:
+    """The rows that neighbours() gives each block of x, behind the `first` rows of x."""
+    columns = x[:, :, :first].flatten(0, 1).unsqueeze(1).expand(-1, near.shape[1], -1, -1)
+    return torch.cat([columns, near], dim=2)
+
+
 def bias_of(seen: Tensor) -> Tensor:
     """0 where a query sees a key, -inf elsewhere. Of rank 4, or PyTorch does not take its fused
     kernel."""
@@ -52,7 +61,7 @@ def truncated(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = False
     out = F.scaled_dot_product_attention(
         blocked(q, window), neighbours(k, *around), neighbours(v, *around), attn_mask=bias
     )
-    return out.flatten(1, 2)[:, : q.shape[2]].view(q.shape)
+    return unblocked(out, q)
 
 
 @lru_cache(maxsize=1)
@@ -79,13 +88,11 @@ def longformer(
     around = (window, 1, 0 if causal else 1)
 
     def keys(x: Tensor) -> Tensor:  # [batch * heads, blocks, first + (2 or 3) * window, head_dim]
-        near = neighbours(x, *around)
-        columns = x[:, :, :first].flatten(0, 1).unsqueeze(1).expand(-1, near.shape[1], -1, -1)
-        return torch.cat([columns, near], dim=2)
+        return behind_first(neighbours(x, *around), x, first)
 
     bias = band_bias(n, window, first, causal)
     out = F.scaled_dot_product_attention(blocked(q, window), keys(k), keys(v), attn_mask=bias)
-    out = out.flatten(1, 2)[:, :n].view(q.shape)
+    out = unblocked(out, q)
     if causal:  # what a first position sees are first positions
         return out
     all_seen = F.scaled_dot_product_attention(q[:, :, :first], k, v)
@@ -100,7 +107,7 @@ def local(
         blocked(q, block), neighbours(k, block, look_back, 0), neighbours(v, block, look_back, 0),
         attn_mask=block_bias(q.shape[2], block, look_back, causal),
     )  # fmt: skip
-    return out.flatten(1, 2)[:, : q.shape[2]].view(q.shape)
+    return unblocked(out, q)
 
 
 @lru_cache(maxsize=1)
@@ -129,7 +136,7 @@ def sparse(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
     weights = torch.cat([near, columns(far)], dim=-1).softmax(-1)
     near, far = weights.split([near.shape[-1], far.shape[-1]], dim=-1)
     out = near @ neighbours(v, stride, 1, after) + columns(columns(far) @ own_v)
-    return out.flatten(1, 2)[:, :n].view(q.shape)
+    return unblocked(out, q)
 
 
 @lru_cache(maxsize=1)
@@ -171,12 +178,11 @@ class bigbird:
 
     def gathered(self, x: Tensor) -> Tensor:  # [batch, heads, len, head_dim]
         batch, heads, _, dim = x.shape
-        x = padded(x, -x.shape[2] % self.block).unflatten(2, (-1, self.block)).flatten(1, 2)
-        x = x.index_select(1, self.listed)
+        x = cut(x, self.block).flatten(1, 2).index_select(1, self.listed)
         return x.view(batch * heads, len(self.others), -1, dim)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        batch, _, n, _ = q.shape
+        batch = q.shape[0]
         rows = blocked(q, self.block)
         out = torch.zeros_like(rows)
         if len(self.others):
@@ -191,7 +197,7 @@ class bigbird:
             all_seen = F.scaled_dot_product_attention(ends, k, v)
             all_seen = all_seen.flatten(0, 1).unflatten(1, (-1, self.block))
             out = out.index_copy(1, self.whole, all_seen)
-        return out.flatten(1, 2)[:, :n].view(q.shape)
+        return unblocked(out, q)
 
 
 class graph:
@@ -212,3 +218,8 @@ class graph:
         total = torch.zeros_like(most).index_add(2, self.query, weights)
         values = v.index_select(2, self.key) * weights.unsqueeze(-1)
         return torch.zeros_like(q).index_add(2, self.query, values) / total.unsqueeze(-1)
+
+
+VARIANTS = {
+    made.__name__: made for made in (truncated, longformer, local, sparse, bigbird, graph)
+}

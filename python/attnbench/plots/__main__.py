@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -81,19 +80,24 @@ def main(arguments: list[str]) -> int:
     try:
         written = _drawn(given, rows, folder)
         if not written:
-            kinds = ", ".join(dict.fromkeys(c.measure for c in rows.cells if c.ok))
-            raise NothingDrawn(f"{', '.join(map(str, files))}: no picture shows these rows ({kinds or 'no cell is ok'})")
+            raise NothingDrawn(f"{', '.join(map(str, files))}: no picture shows these rows ({_held(rows)})")
     except RowsError as error:
         if is_new:
             folder.rmdir()
-        parser.stop(4 if isinstance(error, NothingDrawn) else 2, str(error))
+        if not isinstance(error, NothingDrawn):
+            parser.stop(2, str(error))
+        why = "; scores are left out, for the control has not learned the setting: see above" if rows.left_out else ""
+        parser.stop(4, f"{error}{why}")
     except OSError as error:
         parser.stop(6, f"{folder}: cannot be written: {error.strerror}")
-    try:
-        print("\n".join(map(str, written)), flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    parser.tell("\n".join(map(str, written)))
     return 0
+
+
+def _held(rows: Rows) -> str:
+    """Returns the measures of the rows: `speed, memory`."""
+    kinds = dict.fromkeys(c.measure for c in (*rows.cells, *rows.trainings()) if c.ok)
+    return ", ".join(kinds) or "no cell is ok"
 
 
 def _fault(given: argparse.Namespace) -> str:

@@ -10,6 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+from .._place import require_clone
+
+if __name__ == "__main__":
+    require_clone("regress")  # before libraries load that a wheel does not bring along
+
 from .programs import ROOT, Program, RegressError, alone, program_of, put_in_place, undecided_cells, without
 
 SWEEP = [

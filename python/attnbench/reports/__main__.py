@@ -4,7 +4,6 @@ report, 6 a file that cannot be read or written."""
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def main(arguments: list[str]) -> int:
         nargs="*",
         type=Path,
         metavar="ROWS",
-        help="rows files, reported together as 'plot' draws them, and rows of scripts/peers; "
+        help="rows files, reported together as 'plot' draws them, and rows of comparisons with other libraries; "
         "default: the newest in results/",
     )
     parser.add_argument(
@@ -60,18 +59,10 @@ def main(arguments: list[str]) -> int:
     try:
         with contextlib.suppress(FileExistsError):  # no folder: writing says so
             output.parent.mkdir(parents=True, exist_ok=True)
-        beside = output.with_name(f".{output.name}.{os.getpid()}")  # never half a report
-        try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(output)
-        finally:
-            beside.unlink(missing_ok=True)
     except OSError as error:
         parser.stop(6, f"{output}: cannot be written: {error.strerror}")
-    try:
-        print(output, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    parser.write(output, text)
+    parser.tell(str(output))
     return 0
 
 

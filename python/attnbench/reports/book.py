@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attnbench.plots.rows.read import MEASURES, OF_RUN, RUN, STATUSES, Cell, Params, Rows
+from attnbench.plots.rows.read import MEASURES, OF_RUN, STATUSES, Cell, Params, Rows
 from attnbench.plots.rows.settings import (
     MODE_WORDS,
     chosen_on_validation,
@@ -16,6 +16,7 @@ from attnbench.plots.rows.settings import (
     scope_of,
     scope_text,
     shape_text,
+    without_run,
     without_settings,
 )
 from attnbench.plots.rows.style import BASELINE, COLORS, FILLS, MARKERS, Series, Styles
@@ -109,7 +110,7 @@ class Book:
             "variant": s.variant,
             "family": self.styles.family(s.variant),
             "group": next((g.title for g in self.styles.groups if s.variant in g.variants), ""),
-            "params": {k: v for k, v in without_settings(s.params) if k != RUN},
+            "params": dict(without_run(without_settings(s.params))),
             "color": COLORS.index(s.look.color),
             "symbol": SYMBOLS[s.look.marker] + SUFFIXES[s.look.fill],
             "dash": steps,

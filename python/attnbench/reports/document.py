@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import html
 import importlib.util
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,28 +13,34 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from attnbench._place import COMMAND
 from attnbench.plots.rows.read import Rows
 from attnbench.plots.rows.style import Styles
 
 from . import curves, exactness, parts, records, scores
+from .advice import advice
 from .book import Book
 from .comparison import comparison, growth
 from .curves import reach, state
 from .equal_cost import equal_cost
 from .first_table import first_table
 from .history import Past, history
+from .inline import in_script, script_hash
 from .peers import PeersFile, peers
 from .scores import Tasks
 from .summary import summary
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("units.js", "tables.js", "charts.js", "report.js")  # one script, in this order
+MOST_OF_FORM = 300_000  # bytes of the form's answers; more would make the page slow to open
+SCRIPTS = ("units.js", "tables.js", "charts.js", "advice.js", "report.js")  # one script, in this order
 
 
 def document(
     rows: Rows, others: Sequence[PeersFile] = (), past: Sequence[Past] = ()
 ) -> str:
-    """`others`: rows of scripts/peers; `past`: the runs of a history, in their order."""
+    """`others`: rows of comparisons with other libraries; `past`: the runs of a history, in their order."""
+    known = advice(rows)
+    form = known if known and len(in_script(known)) <= MOST_OF_FORM else None
     rows = replace(rows, unlearned=())  # the page lists the cells of what is published
     book = Book(rows, Styles(rows))
     tasks = Tasks(book)
@@ -72,9 +76,14 @@ def document(
     data = {
         "files": [f.name for f in rows.sources],
         "sections": [s for s in found if s],
+        "advice": form,
+        "program": COMMAND,
         **book.told(),  # last: sections name further series
     }
-    return _page(", ".join(files), first_table(book), summary(book, tasks), data)
+    sentences = summary(book, tasks)
+    if known and not form:
+        sentences.append(f"Which variant to take: `{known['command']} --length N`; of so many rows the page has no form for it.")
+    return _page(", ".join(files), first_table(book), sentences, data)
 
 
 def _page(title: str, table: str, sentences: list[str], data: dict[str, Any]) -> str:
@@ -84,7 +93,7 @@ def _page(title: str, table: str, sentences: list[str], data: dict[str, Any]) ->
     # Only these two scripts run, whatever the rows hold, and nothing is loaded from anywhere.
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
-        f"script-src {_hash(script)} {allowed}; base-uri 'none'; form-action 'none'"
+        f"script-src {script_hash(script)} {allowed}; base-uri 'none'; form-action 'none'"
     )
     parts = {
         "policy": policy,
@@ -100,21 +109,9 @@ def _page(title: str, table: str, sentences: list[str], data: dict[str, Any]) ->
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
 
 
-def in_script(data: Any) -> str:
-    """JSON that no text in it can end: HTML sees no tag and no comment, JavaScript the same data."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
-
-
 def _marked(sentence: str) -> str:
     """HTML of a sentence; what stands in backticks is a name."""
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(sentence))
-
-
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 @cache
@@ -123,7 +120,7 @@ def _plotly() -> tuple[str, str]:
     page, which unpacks them before it draws the first picture."""
     spec = importlib.util.find_spec("plotly")
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("plotly is not installed; scripts/setup installs it")
+        raise ModuleNotFoundError("plotly is not installed; pip install plotly", name="plotly")
     folder = Path(spec.submodule_search_locations[0], "package_data")
     script = (folder / "plotly.min.js").read_text(encoding="utf-8")
-    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode(), _hash(script)
+    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode(), script_hash(script)

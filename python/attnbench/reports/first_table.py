@@ -32,9 +32,10 @@ def first_table(book: Book) -> str:
         '<section id="overview" aria-labelledby="overview-title">\n'
         '<h2 id="overview-title">Which variant wins, from where, at what cost</h2>\n'
         f"<p>{_lead(found)}</p>\n"
+        '<div class="broad" tabindex="0" role="region" aria-labelledby="overview-title">\n'
         f'<table class="first" aria-labelledby="overview-title">\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n'
         + "\n".join(bodies)
-        + f'\n</tbody></table>\n<ul class="quiet notes">{"".join(f"<li>{note}</li>" for note in _notes(found))}</ul>\n</section>'
+        + f'\n</tbody></table>\n</div>\n<ul class="quiet notes">{"".join(f"<li>{note}</li>" for note in _notes(found))}</ul>\n</section>'
     )
 
 

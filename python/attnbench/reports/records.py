@@ -77,9 +77,10 @@ def noisy(book: Book) -> Json | None:
 
 def sources(book: Book, others: Sequence[PeersFile] = ()) -> Json:
     rows = book.rows
-    lead = "Rows of scripts/peers; each run's command measures them again."
+    lead = "Rows of a comparison with other libraries; each run's command measures them again."
     if rows.runs:
-        every = "The table below holds every row; the command of a row measures it again."
+        but = " except those of scores that are left out" if rows.left_out else ""
+        every = f"The table below holds every row{but}; the command of a row measures it again."
         lead = f"{provenance(rows)} {every}"
         if (several := machines(rows)) != "one machine":
             lead = f"Do not compare times across {several}. {lead}"

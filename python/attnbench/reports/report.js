@@ -64,6 +64,11 @@ class Report {
 
   build() {
     const main = document.getElementById('main'), entries = [['overview', 'Overview'], ['summary', 'Summary']].filter(([id]) => document.getElementById(id));
+    if (this.advice) {
+      const {root} = new Advice(this.advice);
+      document.getElementById('summary').after(root);
+      entries.push([root.id, 'Which variant to take']);
+    }
     for (const section of this.sections) {
       const charts = section.panels.map(p => new Chart(this, p)), tables = [...section.tables];
       if (charts.length && (charts.some(c => !c.list) || !tables.length) && section.id !== 'tradeoff') tables.push(...this.points(section));
@@ -105,7 +110,7 @@ class Report {
     return {id: 'rows', title: 'All rows', columns: titles.map(([title, kind]) => ({title, kind})), rows, closed: true};
   }
   parameters(cell) { return Object.entries(this.series[this.cells.series[cell]].params).map(([k, v]) => `${k}=${v}`).join(' '); }
-  command(cell) { return `scripts/bench repro ${word(this.files[this.cells.run[cell]])} ${this.cells.id[cell]}`; }
+  command(cell) { return `${this.program} repro ${word(this.files[this.cells.run[cell]])} ${this.cells.id[cell]}`; }
   samplesText(cell) {
     const c = this.cells, samples = c.samples[cell];
     if (!samples.length) return '';

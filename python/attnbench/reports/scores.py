@@ -12,7 +12,7 @@ from attnbench.plots.kinds.panel_kinds import with_ends
 from attnbench.plots.kinds.tradeoff import trade_note
 from attnbench.plots.kinds.trades import Trade, trade_panels
 from attnbench.plots.layout.axes import LEVELS
-from attnbench.plots.layout.caption import not_learned
+from attnbench.plots.layout.caption import left_out_text, not_learned
 from attnbench.plots.rows import learning
 from attnbench.plots.rows.agreement import NOTE as AGREEMENT_NOTE
 from attnbench.plots.rows.agreement import agreements
@@ -60,6 +60,10 @@ TRADES = (
     ("mark", "text"),
     ("cells", "cells"),
 )
+NOT_JUDGED = (
+    "A score says nothing of a variant where the control, exact attention unless the task names another, has not learned the "
+    "task: train longer (--train steps=N), or take an easier setting."
+)
 Spread = Callable[[Sequence[Cell]], Sequence[tuple[float, float, float, float]]]  # x, mean, low, high
 
 
@@ -78,8 +82,9 @@ class Tasks:
 
 
 def accuracy(tasks: Tasks) -> Json | None:
+    rows = tasks.book.rows
     if not tasks.groups:
-        return None
+        return section("accuracy", "Accuracy", f"No score is shown. {left_out_text(rows)} {NOT_JUDGED}", []) if rows.left_out else None
     found = [(g, s) for g in tasks.groups for s in g.select(tasks.series)]
     return section(
         "accuracy",
@@ -95,7 +100,7 @@ def accuracy(tasks: Tasks) -> Json | None:
                 (
                     f"Bars are 95 % intervals: {ONE_SEED}, of several t-intervals over the seeds.",
                     controls(tasks.groups),
-                    not_learned(tasks.book.rows, tasks.cells),
+                    not_learned(rows, tasks.cells),
                     tuning_note(tasks.cells),
                 ),
             )

@@ -204,7 +204,10 @@ def peaks(book: Book) -> Iterator[str]:
 
 
 def scores(book: Book, tasks: Tasks) -> Iterator[str]:
-    """Each task's scores, best first, beside the best trivial shortcut."""
+    """Each task's scores, best first, beside the best trivial shortcut; first, those that are left out and why."""
+    if left_out := book.rows.left_out:
+        more = f"; and {len(left_out) - MOST} more settings" if len(left_out) > MOST else ""
+        yield f"Scores are left out where the control has not learned the task, for they say nothing of a variant: {'; '.join(left_out[:MOST])}{more}."
     for group in tasks.groups[:MOST]:
         every = [(sc, s) for s in group.select(tasks.series) if (sc := score(s.cells))]
         found = [f for f in every if not f[0].is_unfinished]

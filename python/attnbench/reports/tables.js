@@ -6,7 +6,8 @@ const COPIES = {
   Markdown: (heads, rows) => [heads, heads.map(() => '---'), ...rows].map(r => `| ${r.map(markdownField).join(' | ')} |`).join('\n') + '\n',
   LaTeX: (heads, rows) => `\\begin{tabular}{${'l'.repeat(heads.length)}}\n\\hline\n${latexLine(heads)}\\hline\n${rows.map(latexLine).join('')}\\hline\n\\end{tabular}\n`,
 };
-const csvField = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+const noFormula = text => /^[=+@]|^-(?![\d.])/.test(text) ? `'${text}` : text; // a spreadsheet would run a text of rows that begins so
+const csvField = text => /[",\r\n]/.test(text) ? `"${noFormula(text).replaceAll('"', '""')}"` : noFormula(text);
 const markdownField = text => text.replace(/[\\|`*_<>[\]]/g, c => '\\' + c).replace(/\s*\n\s*/g, ' ');
 const LATEX = {'\\': '\\textbackslash{}', '~': '\\textasciitilde{}', '^': '\\textasciicircum{}', '\u00b1': '$\\pm$', '\u00d7': '$\\times$', '\u2013': '--', '\u00b5': '$\\mu$'};
 const latexField = text => text.replace(/[\\~^\u00b1\u00d7\u2013\u00b5&%$#_{}]/g, c => LATEX[c] || '\\' + c).replace(/\s*\n\s*/g, ' ');
@@ -96,9 +97,13 @@ class Table {
       const more = cells.length > 1 ? ` +${cells.length - 1}` : '';
       return element('td', {class: 'cells'}, cells.length ? element('button', {type: 'button', onclick: () => this.report.showCells(cells)}, first + more) : '');
     }
-    if (NUMERIC.has(kind)) return element('td', {class: 'number'}, told(row[i], kind));
+    if (NUMERIC.has(kind)) return element('td', {class: 'number'}, this.number(row, i));
     const text = this.plain(row, i);
     return element('td', {class: kind !== 'text' ? kind : text.length > 40 ? 'text long' : 'text'}, text);
+  }
+  number(row, i) { // a column may name those of its marks and of the cells that it opens
+    const {kind, mark, opens} = this.columns[i], text = told(row[i], kind) + (mark === undefined ? '' : row[mark]);
+    return opens === undefined ? text : element('button', {type: 'button', class: 'opens', title: 'where this number comes from', onclick: () => this.report.showCells(row[opens])}, text);
   }
   text(form) {
     const heads = this.columns.map(c => c.title);

@@ -13,6 +13,11 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from .._place import require_clone
+
+if __name__ == "__main__":
+    require_clone("reproduce")  # before libraries load that a wheel does not bring along
+
 from .entries import FOLDER, INTERRUPTED, IO, NOTHING, Entry, ReproduceError, chosen, read_entries
 from .evidence import is_measured, judged
 from .judging import State

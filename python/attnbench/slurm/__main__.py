@@ -10,11 +10,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NoReturn
 
-from .._place import ROOT
+from .._place import IS_CLONE, ROOT
 from . import queue
 from .queue import COLLECT, OPTIONS, SHARDS, Asked, collect_script, shards_script
 from .shards import collect, shards_in, status_lines
-from .sweep import PROGRAM, SWEEP, Refused, Sweep, check_words, planned, refuse, say
+from .sweep import PROGRAM, SWEEP, TOOL, Refused, Sweep, check_words, planned, refuse, say
 
 MOST_SHARDS = 10_000  # more than most sites let an array have
 
@@ -26,14 +26,14 @@ class Parser(argparse.ArgumentParser):
 
 def parsed(words: list[str]) -> argparse.Namespace:
     parser = Parser(
-        prog="scripts/slurm",
+        prog=TOOL,
         description="Measures a sweep as a Slurm job array, each task a shard; merges, tables and draws it at the end.",
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="submit|status|collect")
     submit = verbs.add_parser(
         "submit",
         help="submits a sweep; run options after --",
-        usage="scripts/slurm submit [SWEEP.toml] --array N[%%AT_ONCE] [-o FOLDER] [OPTION...] [-- RUN OPTION...]",
+        usage=f"{TOOL} submit [SWEEP.toml] --array N[%%AT_ONCE] [-o FOLDER] [OPTION...] [-- RUN OPTION...]",
     )
     submit.add_argument("file", nargs="?", type=Path, metavar="SWEEP.toml")
     submit.add_argument(
@@ -81,7 +81,7 @@ def name_of(file: Path | None, words: list[str]) -> str:
 def folder_of(given: Path | None, name: str) -> Path:
     if given is None:
         time = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-        return ROOT / "results" / f"{time}-{name}"
+        return (ROOT if IS_CLONE else Path.cwd()) / "results" / f"{time}-{name}"
     return given.absolute()
 
 
@@ -100,14 +100,18 @@ def check_folder(folder: Path, sweep: Sweep) -> None:
         refuse(f"{folder} holds another sweep, or other shards of it; name another folder by -o")
     for job in before.jobs:
         if queue.is_queued(job):
-            refuse(f"{folder} has jobs in the queue: scripts/slurm status {folder}")
+            refuse(f"{folder} has jobs in the queue: {TOOL} status {folder}")
 
 
 def write_folder(folder: Path, sweep: Sweep, program: Path, files: dict[str, bytes]) -> None:
-    """The program and the sweep file are copied: what changes while tasks wait does not change what they measure."""
+    """The program and the sweep file are copied: what changes while tasks wait does not change what they measure.
+    An installed program finds its libraries beside its own place, so a link stands for the copy."""
     (folder / "logs").mkdir(parents=True, exist_ok=True)
-    if not (folder / "attnbench").exists():
-        shutil.copy2(program, folder / "attnbench")
+    own = folder / "attnbench"
+    if not own.exists() and IS_CLONE:
+        shutil.copy2(program, own)
+    elif not own.exists():
+        own.symlink_to(program.absolute())
     for name, content in files.items():
         (folder / name).write_bytes(content)
     sweep.keep(folder)
@@ -165,7 +169,7 @@ def submit(given: argparse.Namespace, words: list[str]) -> int:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     sweep.keep(folder)
-    say(f"slurm: job {sweep.jobs[0]} measures, job {sweep.jobs[1]} collects; scripts/slurm status {folder}")
+    say(f"slurm: job {sweep.jobs[0]} measures, job {sweep.jobs[1]} collects; {TOOL} status {folder}")
     print(folder)
     return 0
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from .._place import ROOT
-from .sweep import Sweep, gives, one_line, refuse
+from .._place import IMPORTED
+from .sweep import TOOL, Sweep, gives, one_line, refuse
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def shards_script(sweep: Sweep, folder: Path, name: str, asked: Asked) -> str:
         if not {"mem", "mem-per-cpu"} & set(asked.given):
             lines.append("--mem=0")
     before = [
-        "# Written by scripts/slurm submit. A task measures one shard of a sweep, and goes on with it when it is",
+        f"# Written by {TOOL} submit. A task measures one shard of a sweep, and goes on with it when it is",
         "# queued again. `sbatch` of this file from the same folder submits every shard; those that are whole end at once.",
         "set -u",
         f"folder={quote(str(folder))}",
@@ -175,11 +176,10 @@ def collect_script(folder: Path, name: str, asked: Asked) -> str:
         f"--output={quote(_path(folder / 'logs' / 'collect.log'))}",
         *(f"--{option}={quote(asked.given[option])}" for option in PLACE if option in asked.given),
     ]
-    python = ROOT / ".venv" / "bin" / "python"
     body = [
-        "# Written by scripts/slurm submit: merges, tables and draws the shards when their tasks have ended.",
-        f"export PYTHONPATH={quote(str(ROOT / 'python'))}",
-        f"exec {quote(str(python))} -m attnbench.slurm collect {quote(str(folder))}",
+        f"# Written by {TOOL} submit: merges, tables and draws the shards when their tasks have ended.",
+        f"export PYTHONPATH={quote(str(IMPORTED))}",
+        f"exec {quote(sys.executable)} -m attnbench.slurm collect {quote(str(folder))}",
         "",
     ]
     return _script(lines, "\n".join(body))

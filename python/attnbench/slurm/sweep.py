@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from .._place import BUILT
+from .._place import IS_CLONE
+from .._place import program as program_here
 
 FAILED, USAGE, IO = 1, 2, 6
 
@@ -38,7 +39,8 @@ def one_line(text: str) -> str:
     return "; ".join(line.split(": error: ", 1)[-1] for line in lines)
 
 
-PROGRAM = BUILT
+PROGRAM = program_here()
+TOOL = "scripts/slurm" if IS_CLONE else "python -m attnbench.slurm"  # what a reader types
 SWEEP = "sweep.json"
 ALONE = ("speed", "memory")  # measured on a node that nothing else uses
 OURS = ("--output", "--shard", "--dry-run", "--force", "--yes", "--resume")  # given by the jobs
@@ -66,9 +68,9 @@ class Sweep:
     def of(cls, folder: Path) -> Sweep:
         file = folder / SWEEP
         if not folder.is_dir():
-            refuse(f"{folder} is no folder of scripts/slurm submit")
+            refuse(f"{folder} is no folder of {TOOL} submit")
         if not file.exists():
-            refuse(f"{folder} has no {SWEEP}, which scripts/slurm submit writes")
+            refuse(f"{folder} has no {SWEEP}, which {TOOL} submit writes")
         try:
             return cls(**json.loads(file.read_text()))
         except (OSError, ValueError, TypeError) as error:

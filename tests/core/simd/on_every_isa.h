@@ -8,9 +8,18 @@
 #include <vector>
 
 #include "core/base/real.h"
+#include "core/base/rng.h"
 #include "core/simd/isa.h"
 
 namespace attn {
+
+// Standard normal numbers of a stream of its own.
+inline std::vector<real> normals(int64_t count, const char* name) {
+  Rng random = rng(3, name);
+  std::vector<real> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<real>(random.normal()));
+  return numbers;
+}
 
 class OnEveryIsa : public testing::Test {
  protected:

@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "core/base/rng.h"
 #include "core/simd/product.h"
 #include "core/simd/row_products.h"
 #include "core/simd/tile_shape.h"
@@ -17,13 +16,6 @@ namespace {
 
 // The register-tiled product at every border of its tiles, on every instruction set of this
 // machine, against sums in double precision.
-
-std::vector<real> numbers(int64_t count, const char* name) {
-  std::vector<real> x;
-  Rng random = rng(3, name);
-  for (int64_t i = 0; i < count; ++i) x.push_back(static_cast<real>(random.normal()));
-  return x;
-}
 
 struct Case {
   int64_t rows, cols, depth;
@@ -37,11 +29,11 @@ void expect_product(const Case& t) {
   const int64_t a_row = t.transposed_left ? 1 : t.depth + 2,
                 a_step = t.transposed_left ? t.rows + 3 : 1;
   const int64_t b_row = t.cols + 1, c_row = t.cols + 5;
-  const std::vector<real> a = numbers((t.rows + 3) * (t.depth + 3), "a");
-  const std::vector<real> b = numbers((t.cols + 2) * (t.depth + 2), "b");
-  const std::vector<real> factors = numbers(t.rows, "factors");
+  const std::vector<real> a = normals((t.rows + 3) * (t.depth + 3), "a");
+  const std::vector<real> b = normals((t.cols + 2) * (t.depth + 2), "b");
+  const std::vector<real> factors = normals(t.rows, "factors");
   std::vector<real> c(static_cast<size_t>(t.rows * c_row + 2), kGuard);
-  const std::vector<real> start = numbers(t.rows * c_row + 2, "c");
+  const std::vector<real> start = normals(t.rows * c_row + 2, "c");
   for (int64_t i = 0; i < t.rows; ++i)
     for (int64_t j = 0; j < t.cols; ++j)
       c[static_cast<size_t>(1 + i * c_row + j)] = start[static_cast<size_t>(i * c_row + j)];
@@ -89,7 +81,7 @@ TEST_F(Product, EveryBorder) {
 
 TEST_F(Product, OverwritesAndSkipsWhatHasFactorZero) {
   each([] {
-    const std::vector<real> a = numbers(7 * 3, "a"), b = numbers(3 * 20, "b");
+    const std::vector<real> a = normals(7 * 3, "a"), b = normals(3 * 20, "b");
     std::vector<real> c(7 * 20, std::numeric_limits<real>::quiet_NaN());
     product(7, 20, 3, {a.data(), 3, 1}, {b.data(), 20}, c.data(), 20);
     std::vector<real> sum(7 * 20, std::numeric_limits<real>::quiet_NaN());
@@ -108,9 +100,9 @@ TEST_F(Product, AddsToWhatLiesElsewhere) {
     for (const int64_t rows : {1, 6, 13})
       for (const int64_t cols : {1, 16, 64, 65, 130}) {
         const int64_t depth = 7, c_row = cols + 2;
-        const std::vector<real> a = numbers(rows * depth, "a"), b = numbers(depth * cols, "b");
-        const std::vector<real> factors = numbers(rows, "factors");
-        const std::vector<real> from = numbers(rows * c_row, "c");
+        const std::vector<real> a = normals(rows * depth, "a"), b = normals(depth * cols, "b");
+        const std::vector<real> factors = normals(rows, "factors");
+        const std::vector<real> from = normals(rows * c_row, "c");
         std::vector<real> want = from, here = from, there(from.size(), real(-77));
         add_product(rows, cols, depth, {a.data(), depth}, {b.data(), cols}, want.data(), c_row,
                     factors.data());
@@ -129,7 +121,7 @@ TEST_F(Product, PackingTransposesAndFillsUpWithZeros) {
   each([] {
     for (const int64_t rows : {1, 3, 63, 64, 65, 130})
       for (const int64_t depth : {1, 2, 3, 4, 5, 16, 17}) {
-        const std::vector<real> x = numbers(rows * (depth + 1) + 1, "x");
+        const std::vector<real> x = normals(rows * (depth + 1) + 1, "x");
         std::vector<real> panels(static_cast<size_t>(packed_reals(rows, depth)), real(7));
         pack_transposed(x.data() + 1, rows, depth, depth + 1, panels.data());
         for (int64_t j = 0; j < (rows + kPanel - 1) / kPanel * kPanel; ++j)
@@ -159,7 +151,7 @@ TEST_F(Product, TheTileFitsTheRegistersAndThePanel) {
 }
 
 TEST_F(Product, InstructionSetsAgree) {
-  const std::vector<real> a = numbers(13 * 70, "a"), b = numbers(70 * 90, "b");
+  const std::vector<real> a = normals(13 * 70, "a"), b = normals(70 * 90, "b");
   std::vector<std::vector<real>> results;
   each([&] {
     results.emplace_back(13 * 90);

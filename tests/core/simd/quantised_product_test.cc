@@ -7,19 +7,11 @@
 #include <limits>
 #include <vector>
 
-#include "core/base/rng.h"
 #include "core/simd/quantised_product.h"
 #include "tests/core/simd/on_every_isa.h"
 
 namespace attn::quantised_product_test {
 namespace {
-
-std::vector<real> normals(int64_t count, const char* name) {
-  Rng random = rng(5, name);
-  std::vector<real> result;
-  for (int64_t i = 0; i < count; ++i) result.push_back(static_cast<real>(random.normal()));
-  return result;
-}
 
 // The numbers of one position as 32 of them share a scale.
 std::vector<double> rounded(const real* x, const QuantisedLayout& layout) {

@@ -7,20 +7,12 @@
 #include <limits>
 #include <vector>
 
-#include "core/base/rng.h"
 #include "core/simd/bfloat16_product.h"
 #include "core/simd/rounded_product.h"
 #include "tests/core/simd/on_every_isa.h"
 
 namespace attn::rounded_product_test {
 namespace {
-
-std::vector<real> numbers(int64_t count, const char* name) {
-  Rng random = rng(5, name);
-  std::vector<real> result;
-  for (int64_t i = 0; i < count; ++i) result.push_back(static_cast<real>(random.normal()));
-  return result;
-}
 
 std::vector<double> rounded(const std::vector<real>& x) {
   std::vector<double> result;
@@ -36,7 +28,7 @@ struct Case {
 
 // The left operand as rows or as columns, the right one as rows or as panels.
 void expect_rounded_sums(const Case& t) {
-  const std::vector<real> a = numbers(t.rows * t.depth, "a"), b = numbers(t.depth * t.cols, "b");
+  const std::vector<real> a = normals(t.rows * t.depth, "a"), b = normals(t.depth * t.cols, "b");
   std::vector<real> panels(static_cast<size_t>(packed_reals(t.cols, t.depth)));
   for (int64_t k = 0; k < t.depth; ++k)
     for (int64_t j = 0; j < t.cols; ++j)
@@ -100,7 +92,7 @@ TEST_F(RoundedProduct, EveryBorder) {
 // Neither without a scope, nor where a product is small, does anything change.
 TEST_F(RoundedProduct, OthersAreThoseOfFloat32) {
   each([] {
-    const std::vector<real> a = numbers(64 * 64, "a"), b = numbers(64 * 64, "b");
+    const std::vector<real> a = normals(64 * 64, "a"), b = normals(64 * 64, "b");
     std::vector<real> wanted(64 * 64), found(64 * 64);
     const auto expect_same = [&](int64_t rows, int64_t cols, int64_t depth, bool is_same) {
       product(rows, cols, depth, {a.data(), 64, 1}, {b.data(), 64}, wanted.data(), 64);
@@ -125,7 +117,7 @@ TEST_F(RoundedProduct, OthersAreThoseOfFloat32) {
 // Numbers that are not finite stay so.
 TEST_F(RoundedProduct, NaNIsKept) {
   each([] {
-    std::vector<real> a = numbers(24 * 16, "a"), b = numbers(16 * 16, "b"), c(24 * 16);
+    std::vector<real> a = normals(24 * 16, "a"), b = normals(16 * 16, "b"), c(24 * 16);
     a[3 * 16 + 7] = std::numeric_limits<real>::quiet_NaN();
     const RoundedProducts scope;
     mixed_product(24, 16, 16, {a.data(), 16, 1}, {b.data(), 16}, c.data(), 16);

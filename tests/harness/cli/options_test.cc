@@ -105,11 +105,13 @@ TEST(Doctor, ABusyMachineIsNoPlaceForTimes) {
 }
 
 TEST(Doctor, ModulesOfPythonThatAreMissingAreNamed) {
-  EXPECT_TRUE(python_finding("python numpy pandas matplotlib plotly torch\n").is_ok);
-  EXPECT_TRUE(python_finding("python numpy pandas matplotlib plotly\n").is_ok);
+  EXPECT_TRUE(
+      python_finding("python numpy pandas scipy matplotlib jsonschema plotly torch\n").is_ok);
+  EXPECT_TRUE(python_finding("python numpy pandas scipy matplotlib jsonschema plotly\n").is_ok);
   const Finding found = python_finding("python numpy pandas torch\n");
   EXPECT_FALSE(found.is_ok);
-  EXPECT_TRUE(says(found.text, "matplotlib plotly"));
+  EXPECT_TRUE(says(found.text, "scipy matplotlib jsonschema plotly"));
+  EXPECT_TRUE(says(found.text, "pip install 'attnbench[report]'"));
   EXPECT_FALSE(python_finding("").is_ok);
 }
 

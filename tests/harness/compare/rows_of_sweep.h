@@ -14,7 +14,7 @@
 namespace attn::rows_of_sweep {
 
 inline Plugin plugin(const std::string& name) {
-  return {.name = name, .params = Params(name, find_variant(name).params)};
+  return {.name = name, .params = defaults_in_rows(find_variant(name))};
 }
 
 inline Row row(Measure measure, const std::string& variant, int64_t length) {

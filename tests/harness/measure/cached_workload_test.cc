@@ -57,7 +57,7 @@ TEST(TypedCacheWorkload, AnswersOfEveryVariantWithTheTraitAreVerified) {
 }
 
 // A decoder that keeps float32 whatever it is asked for.
-class KeepsFloat32 final : public Attention {
+class KeepsFloat32 : public Attention {
  public:
   explicit KeepsFloat32(const AttentionConfig& config) : Attention(config) {}
 
@@ -96,17 +96,11 @@ TEST(TypedCacheWorkload, OthersSayThatTheyHaveNone) {
 }
 
 // A cache of fewer bits of one copy of keys for each query head, whatever float32 does.
-class SharesNoTypedCache final : public Attention {
+class SharesNoTypedCache final : public KeepsFloat32 {
  public:
-  explicit SharesNoTypedCache(const AttentionConfig& config) : Attention(config) {}
+  using KeepsFloat32::KeepsFloat32;
 
  private:
-  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    return softmax_attention(q, k, v, {.causal = mask.causal});
-  }
-  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
-    return softmax_decoder(position, capacity);
-  }
   std::unique_ptr<Decoder> do_cached_decoder(const Shape& position, int64_t capacity,
                                              CacheType cache) const override {
     if (position[2] > 1) return nullptr;

@@ -56,8 +56,8 @@ TEST(KvDtypeAxis, APassHasNoCache) {
 
 TEST(KvDtypeAxis, WrongUse) {
   EXPECT_TRUE(says(error_of(decoding({{"mode", "forward"}, {"kv_dtype", "int8"}})),
-                   "axis kv_dtype=int8 applies to mode decode and to fidelity, and the mode is "
-                   "forward; add --mode decode"));
+                   "axis kv_dtype=int8 applies to mode decode, a workload and fidelity, and the "
+                   "mode is forward; add --mode decode"));
   EXPECT_TRUE(says(error_of(decoding({{"kv_dtype", "int3"}})), "int3"));
 }
 

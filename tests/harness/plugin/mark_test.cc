@@ -36,6 +36,16 @@ TEST(Mark, EachDifferenceIsNamed) {
             "its `real` is double; this program's is float");
 }
 
+TEST(Mark, AnotherVersionOfTheCompilerFits) {
+  const std::string own = with(own_mark(), "compiler", "g++ 12");
+  const auto against = [&](const std::string& compiler) {
+    return why_unfit({with(own, "compiler", compiler)}, own, false);
+  };
+  EXPECT_EQ(against("g++ 14"), "");
+  EXPECT_EQ(against("clang++ 12"), "it was built by clang++ 12; this program by g++ 12");
+  EXPECT_NE(against("g"), "");
+}
+
 TEST(Mark, AFileWithoutMarksIsNoPlugin) {
   EXPECT_TRUE(says(why_unfit({}, own_mark(), false), "no plug-in"));
 }

@@ -104,18 +104,18 @@ TEST(Protocol, TellsEveryProfileWithItsPresets) {
 
 TEST(Protocol, ThePageHasEveryValue) {
   const std::string page = protocol_page();
-  EXPECT_TRUE(says(page, fmt::format("attnbench-1, hash {}\n", protocol_hash())));
+  EXPECT_TRUE(says(page, fmt::format("attnbench-2, hash {}\n", protocol_hash())));
   for (const char* line : {"  visits  3\n", "    steps  2000\n", "  by  reference, pieces, ident"})
     EXPECT_TRUE(says(page, line));
 }
 
 TEST(Protocol, WordsOfARunLine) {
   EXPECT_EQ(protocol_words(Json()), "");
-  const Json plain = {{"name", "attnbench-1"}, {"hash", "0123"}, {"departs", Json::array()}};
-  EXPECT_EQ(protocol_words(plain), "attnbench-1 (0123)");
+  const Json plain = {{"name", kProtocolName}, {"hash", "0123"}, {"departs", Json::array()}};
+  EXPECT_EQ(protocol_words(plain), "attnbench-2 (0123)");
   Json other = plain;
   other["departs"] = {"length", "timeout", "pin"};
-  EXPECT_EQ(protocol_words(other), "attnbench-1 (0123), departs in length, timeout, pin");
+  EXPECT_EQ(protocol_words(other), "attnbench-2 (0123), departs in length, timeout, pin");
 }
 
 using ProtocolOfRows = FakeSweep;

@@ -215,6 +215,21 @@ TEST(Verify, DifferencesAcrossManyKinksRefuseNoRightGradient) {
   EXPECT_LT(found.gradient_error.value(), 1e-2);
 }
 
+// Queries, keys and what makes rows move a choice; values do not.
+TEST(Verify, DifferencesAcrossAChoiceRefuseNoRightGradient) {
+  Workload workload({.variant = &find_variant("csa"),
+                     .params = {{"keys", 40}, {"window", 7}},
+                     .length = 2048,
+                     .heads = 1,
+                     .head_dim = 16,
+                     .mode = Mode::train,
+                     .causal = true});
+  workload.run();
+  const Verified found = verify(workload, {.budget_s = 0});
+  EXPECT_EQ(found.identities.front(), "differences");
+  EXPECT_LT(found.gradient_error.value(), 1e-2);
+}
+
 // The inputs of a draw are others, and so is a row of each pass.
 TEST(Verify, EveryDrawHasInputsOfItsOwn) {
   WorkloadSpec spec = spec_of(late_fault(), {"none"}, true, 70);

@@ -22,7 +22,8 @@ def compiled_alone():
 def engines():
     """The sources of variants/ that are compiled with others of their family."""
     text = (ROOT / "variants" / "CMakeLists.txt").read_text()
-    listed = re.search(r"FAMILIES[^\n]*\n((?:    [\w/]+\.cc\n)+)", text)[1]
+    listed = re.search(r"FAMILIES[^\n]*\n((?:    [\w/${}]+\.cc\n)+)", text)[1]
+    listed += "".join(f"convolution/fft_{kind}.cc\n" for kind in ("fftw", "builtin"))  # ${ATTN_FFT}: one of them
     return {f"variants/{path}" for path in re.findall(r"[\w/]+\.cc", listed)}
 
 

@@ -52,6 +52,20 @@ class Workflows(unittest.TestCase):
         self.assertEqual({f"{name.lower()}:{version}" for name, version in named}, set(json.loads(systems[1])))
 
 
+class Container(unittest.TestCase):
+    def test_its_steps_are_those_of_the_readme(self) -> None:
+        steps = re.findall(r"^(FROM|RUN|ENTRYPOINT) (.*)$", text("Containerfile"), re.M)
+        self.assertEqual([kind for kind, _ in steps], ["FROM", "RUN", "ENTRYPOINT"])
+        (_, system), (_, build), (_, entry) = steps
+        self.assertIn(f'"{system}"', text(".github/workflows/tests.yml"))  # one that is tested
+        (entry,) = json.loads(entry)
+        self.assertEqual(build, f"{entry} --version")
+        self.assertRegex(text("README.md"), rf"```\n{re.escape(entry)} +# installs what is missing")
+
+    def test_it_leaves_out_what_was_built_elsewhere(self) -> None:
+        self.assertLessEqual({"/build*", "/.venv*"}, set(text(".containerignore").split()))
+
+
 class Pages(unittest.TestCase):
     def test_templates_ask_for_the_doctor(self) -> None:
         asked = [*(ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"), ROOT / ".github" / "pull_request_template.md"]

@@ -221,7 +221,7 @@ class Release(ReleaseCase):
         into, run = self.folder / "build" / "release" / "wheels", release.Release.done
 
         def done(made: release.Release, *words: str | Path, shown: bool = False) -> str:
-            if "wheel" in words:
+            if "build" in words:
                 into.mkdir(parents=True, exist_ok=True)
                 (into / "attnbench.whl").write_text("")
             if words[0] == "git":

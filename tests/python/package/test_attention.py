@@ -179,4 +179,4 @@ class Refusals(unittest.TestCase):
         self.refuses(r"outside \[0, 8\]", "full", q, k, v, kv_lengths=[9])
         self.refuses("expected one integer a batch entry", "full", q, k, v, kv_lengths=[0.5])
         self.refuses("no weight is named 'x'", "full", q, k, v, weights={"x": q})
-        self.refuses("threads must be at least 1", "full", q, k, v, threads=0)
+        self.refuses("threads is 0; expected an integer in ", "full", q, k, v, threads=0)

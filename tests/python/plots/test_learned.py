@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from attnbench.plots.kinds.accuracy import accuracy
@@ -11,8 +13,10 @@ from attnbench.plots.rows.read import Rows
 from attnbench.plots.rows.style import Styles
 from attnbench.reports.document import document
 
+from .. import fixture
 from .probe_rows import cell
 from .test_overview import InOverview
+from .test_plots import plot
 
 BAR = 0.57  # half way from the best shortcut of `cell`, 0.14, to 1
 CURVE = [{"step": s, "train_loss": 1.0, "validation": 0.2, "seconds": 1.0 * s} for s in (100, 200)]
@@ -77,3 +81,39 @@ class Learned(InOverview):
         page = document(rows)
         self.assertIn(words, page)
         self.assertNotIn("0.987", page)
+
+    def test_a_report_of_no_other_score_says_why_where_the_scores_would_stand(self) -> None:
+        rows = published(self.of(seeds("full", "copy", 0.3), seeds("linear", "copy", 0.987)))
+        words = "copy: full scores 0.300, and reached the bar of 0.570 in 0 of 1 seed"
+        page = document(rows)
+        self.assertEqual(page.count(words), 2)
+        told = re.search(r"<li>([^<]*)</li>", page)[1]  # in the summary
+        self.assertTrue(told.startswith("Scores are left out where the control has not learned the task") and words in told, told)
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+        (scores,) = [s for s in data["sections"] if s["id"] == "accuracy"]
+        self.assertIn(f"No score is shown. Left out, for the control has not learned them: {words}. ", scores["lead"])
+        self.assertIn("train longer (--train steps=N)", scores["lead"])
+        (sources,) = [s for s in data["sections"] if s["id"] == "sources"]
+        self.assertIn("every row except those of scores that are left out", sources["lead"])
+        whole = document(published(self.of(seeds("full", "copy", 0.9))))
+        self.assertNotIn("left out", re.sub(r"<script>.*?</script>", "", whole, flags=re.DOTALL))
+
+    def test_variants_whose_every_score_is_left_out_have_learning_curves(self) -> None:
+        names = ("full", "linear", "performer")
+        rows = published(self.of(*([row | {"samples": CURVE} for row in seeds(name, "copy", 0.3)] for name in names)))
+        self.assertEqual(rows.cells, [])
+        styles = Styles(rows)
+        (curves,) = learning(rows, styles)
+        self.assertEqual(set(curves.data["variant"]), set(names))
+        self.assertEqual(len({styles.look(name).color for name in names}), len(names))
+
+    def test_where_nothing_is_left_to_draw_plot_says_why_and_what_may_help(self) -> None:
+        why = "copy: full scores 0.300, and reached the bar of 0.570 in 0 of 1 seed"
+        for ended, advice in (("steps", "try --train schedule=wsd, or steps=N, N above 600"), ("plateau", "try --tune learning_rate --tune-by halving")):
+            file = fixture.write(self.folder / "rows.jsonl", seeds("full", "copy", 0.3, training={"steps": 600}, stopped_by=ended))
+            for more in ([], ["--kind", "accuracy"]):
+                code, out, err = plot(file, "-o", self.folder / "drawn", *more)
+                self.assertEqual((code, out), (4, ""), err)
+                self.assertIn(f"scores left out: {why}; {advice}\n", err)
+                self.assertTrue(err.endswith("; scores are left out, for the control has not learned the setting: see above\n"), err)
+                self.assertNotIn("no cell is ok", err)

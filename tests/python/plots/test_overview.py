@@ -103,6 +103,13 @@ class Answers(InOverview):
         self.assertEqual(lines["linear"].memory.value, 5000 * 4096)
         self.assertEqual(lines["full"].memory_from.text, "–")
 
+    def test_memory_that_crosses_a_rounding_beside_the_lengths_crosses_at_them(self) -> None:
+        """As where two peaks are equal at the shortest length."""
+        for at, low, high in ((64 * (1 - 1e-12), 64, 256), (4096 * (1 + 1e-12), 1024, 4096), (256 * (1 - 1e-12), 256, 1024)):
+            with mock.patch("attnbench.plots.kinds.overview_rows.crossing_length", return_value=at):
+                _, lines = self.found(planted())
+            self.assertEqual((lines["linear"].memory_from.low, lines["linear"].memory_from.high), (low, high))
+
     def test_all_numbers_of_a_line_are_of_the_same_parameters(self) -> None:
         """Those of which most was measured, however often others were."""
         other = {"window": 64}

@@ -193,6 +193,8 @@ class Drawing(unittest.TestCase):
             self.assertTrue(lines[0].startswith("What is shown.") and lines[1].startswith("Rows: a.jsonl. Machine: "), lines)
             self.assertEqual("commit 012345678" in lines[1], wide > 3, lines)
         self.assertIn("2 cores, 2 threads, avx512", lines[1])
+        lines = two_lines(f"{shown}\n{origin.replace('avx512', 'sse4.2')}", lambda line: _inches(line, 8) <= 4.0)
+        self.assertTrue(lines[1].startswith("Rows: a.jsonl. Machine: Intel Xeon. attnbench 0.2.0"), lines[1])
 
     def test_the_csv_holds_the_whole_caption(self) -> None:
         (picture,) = draw_all(quick_rows(), "overview")

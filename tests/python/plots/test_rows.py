@@ -217,7 +217,7 @@ class Units(unittest.TestCase):
             (seconds_text, {2.0: "2 s", 0.9996: "1 s", 0.999: "999 ms", 2e-6: "2 \u00b5s"}),
             (bytes_text, {2**30: "1 GiB", 1536: "1.5 KiB", 1023.9: "1 KiB", 12: "12 B"}),
             (thousands_text, {1.5e9: "1.5G", 999_600: "1M", 1200: "1.2k", 7: "7"}),
-            (ratio_text, {0.5: "\u00d70.5", 1234.0: "\u00d71,234"}),
+            (ratio_text, {0.5: "\u00d70.5", 0.12345: "\u00d70.123", 150.4: "\u00d7150", 1234.0: "\u00d71,234"}),
             (length_text, {1024: "1k", 1000: "1000", 16384.0: "16k"}),
         ):
             self.assertEqual({value: text(value) for value in told}, told)

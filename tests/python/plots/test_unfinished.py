@@ -10,6 +10,8 @@ from attnbench.plots.kinds.panel_data import Point
 from attnbench.plots.kinds.panel_kinds import KINDS
 from attnbench.plots.kinds.ranking import ranking
 from attnbench.plots.kinds.trades import front, trade_panels
+from attnbench.plots.kinds.training import effort, learning
+from attnbench.plots.rows.ranks import ranks_of
 from attnbench.plots.rows.settings import CUT, LOST, MEANINGS, mark_of, unfinished
 from attnbench.plots.rows.scores import score
 from attnbench.plots.rows.style import Styles
@@ -21,7 +23,6 @@ from attnbench.reports.scores import tradeoff as trade_section
 from attnbench.reports.summary import scores as told_scores
 from attnbench.reports.summary import speeds as told_speeds
 from attnbench.reports.summary import summary
-from dev.pages import ranks
 from dev.pages.by_family import scores_of
 
 from .. import fixture
@@ -123,6 +124,17 @@ class Unfinished(InOverview):
         lines = scores_section(tasks)["panels"][0]["lines"]
         self.assertEqual([book.told()["series"][x["series"]]["variant"] for x in lines if x.get("hollow")], ["linear"])
 
+    def test_learning_curves_join_it_as_score_against_effort_does(self) -> None:
+        """Their points are those of one training, which a line goes through."""
+        held = [{"step": s, "train_loss": 1.0, "validation": 0.1 * s, "seconds": 1.0 * s} for s in (1, 2, 3)]
+        rows = self.rows([c | {"samples": held} if c["measure"] == "accuracy" else c for c in cells(linear="steps")])
+        for draw in (learning, effort):
+            (picture,) = draw(rows, Styles(rows))
+            courses = [x for axes in picture.figure.axes for x in axes.lines if len(x.get_xdata()) == 3]
+            self.assertGreaterEqual(len(courses), 4)
+            self.assertFalse([x for x in courses if x.get_linestyle() == "None"])
+            self.assertTrue(any(t.get_text() == "linear†" for axes in picture.figure.axes for t in axes.texts))
+
     def test_a_list_has_it_after_what_is_ranked(self) -> None:
         rows, styles, _, tasks = self.of()
         found = [(s, Point(0.1 * i, 0, is_hollow=i == 3)) for i, s in enumerate(tasks.series)]
@@ -138,4 +150,4 @@ class Unfinished(InOverview):
         path = fixture.write(self.folder / "rows.jsonl", [c for c in cells(linear="steps") if c["measure"] == "accuracy"])
         (scores,) = scores_of(path)
         self.assertEqual(scores.variants, ["full", "performer", "truncated"])
-        self.assertEqual(ranks.ranks_of(scores.test.mean(axis=1)).tolist(), [1, 3, 2])
+        self.assertEqual(ranks_of(scores.test.mean(axis=1)).tolist(), [1, 3, 2])

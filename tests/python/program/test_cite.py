@@ -12,7 +12,7 @@ from ..faults import BUILT, ROOT, InFolder
 from .test_cli import TINY, attnbench, rows_of
 
 VERSION = re.search(r"VERSION ([\d.]+) LANGUAGES", (ROOT / "CMakeLists.txt").read_text())[1]
-NAME = "attnbench-1"
+NAME = "attnbench-2"
 OLD = ROOT / "tests" / "data" / "rows" / "0.1.0-2026-11-20-quick.jsonl"
 
 
@@ -58,7 +58,7 @@ class Protocol(InFolder):
                 del head["protocol"]  # of an earlier version
             other.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines[1:])))
             done = attnbench("compare", file, other)
-            self.assertEqual((done.returncode, "caution: OLD is by protocol attnbench-1" in done.stderr), (0, cautioned), done.stderr)
+            self.assertEqual((done.returncode, f"caution: OLD is by protocol {NAME}" in done.stderr), (0, cautioned), done.stderr)
 
     def test_every_table_of_markdown_and_latex_may_stand_alone(self):
         file = self.folder / "rows.jsonl"

@@ -36,7 +36,7 @@ class DocumentedCommands(InFolder):
         for name in "qkv":
             np.save(self.folder / f"{name}.npy", array)
         np.save(self.folder / "x.npy", array[0])
-        for name in ("old", "new"):
+        for name in ("old", "new", "mine", "yours"):
             shutil.copy(ROOT / "results" / "reference" / "quick.jsonl", self.folder / f"{name}.jsonl")
         sweeps = self.folder / "results" / "reference"
         sweeps.mkdir(parents=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import unittest
+from pathlib import Path
 
 from attnbench.__main__ import NEEDS
 
@@ -67,6 +68,43 @@ class Installed(FaultCase):
             done = self.run_installed(bare, verb, str(ROWS), "-o", output)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertIn(f"{bare} -m pip install {' '.join(NEEDS[verb])}\n", done.stderr)
+
+
+@BUILT
+class Texts(FaultCase):
+    """The manual page and the completions, as `cmake --install` writes them (cmake/install_texts.cmake)."""
+
+    def install(self, prefix: str, stage: str = "") -> dict[str, str]:
+        """What each file below `prefix` holds, which is in the folder `stage` of the test's own."""
+        staged = self.folder / stage if stage else ""
+        settings = {"CMAKE_INSTALL_PREFIX": prefix, "program": PROGRAM, "shared": f"{prefix}/share", "manuals": f"{prefix}/share/man"}
+        command = ["cmake", *(f"-D{name}={value}" for name, value in settings.items()), "-P", ROOT / "cmake" / "install_texts.cmake"]
+        done = subprocess.run(command, env={**os.environ, "DESTDIR": str(staged)}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        root = Path(f"{staged}{prefix}")
+        return {str(p.relative_to(root)): p.read_text(encoding="utf-8") for p in root.rglob("*") if p.is_file()}
+
+    def test_each_shell_finds_its_completion_and_man_the_page(self) -> None:
+        found = self.install(str(self.folder / "local"))
+        wanted = {"share/man/man1/attnbench.1": ("help", "--man"), "share/bash-completion/completions/attnbench": ("completion", "bash"),
+                  "share/zsh/site-functions/_attnbench": ("completion", "zsh"),
+                  "share/fish/vendor_completions.d/attnbench.fish": ("completion", "fish")}  # fmt: skip
+        self.assertEqual(found.keys(), wanted.keys())
+        for path, words in wanted.items():
+            printed = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True).stdout
+            self.assertEqual(found[path], printed, path)
+            self.assertGreater(len(printed), 100, path)
+        self.assertTrue(found["share/zsh/site-functions/_attnbench"].startswith("#compdef attnbench\n"))  # else zsh does not load it
+
+    def test_below_usr_of_debian_zsh_has_another_folder(self) -> None:
+        found = self.install("/usr", "stage")
+        is_debian = Path("/etc/debian_version").exists()
+        self.assertIn(f"share/zsh/{'vendor-completions' if is_debian else 'site-functions'}/_attnbench", found)
+        self.assertEqual(len(found), 4)
+
+    def test_a_program_that_fails_fails_the_installation(self) -> None:
+        command = ["cmake", "-Dprogram=false", f"-Dshared={self.folder}/s", f"-Dmanuals={self.folder}/m", "-P", ROOT / "cmake" / "install_texts.cmake"]
+        self.assertNotEqual(subprocess.run(command, capture_output=True).returncode, 0)
 
 
 class Needs(unittest.TestCase):

@@ -50,7 +50,7 @@ class KvDtype(FaultCase):
     def test_wrong_use_is_one_line(self) -> None:
         for words, said in (
             (["--kv-dtype", "int3", "--mode", "decode"], "kv_dtype=int3 is not valid"),
-            (["--kv-dtype", "int8"], "applies to mode decode and to fidelity, and the mode is forward"),
+            (["--kv-dtype", "int8"], "applies to mode decode, a workload and fidelity, and the mode is forward"),
             (["--kv-dtype", "int8", "-t", "mqar"], "a training caches nothing"),
         ):
             done = self.run_program("run", "-v", "full", *words, "-o", self.rows_file)

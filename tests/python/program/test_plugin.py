@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, ROOT, calibrated, validator
+from ..faults import BUILT, PROGRAM, ROOT, calibrated, validator
 
 NAME = "own_scores"
 LATE = ("late_fault", "bare_fault")
@@ -76,6 +76,19 @@ class Plugin(unittest.TestCase):
     def test_a_plugin_is_one_source_and_four_lines(self):
         self.assertEqual(self.files, ["CMakeLists.txt", f"{NAME}.cc"])
         self.assertEqual(len((self.folder / "own" / "CMakeLists.txt").read_text().splitlines()), 4)
+
+    def test_the_installed_program_knows_where_its_headers_are(self):
+        folder = Path(self.must(self.program, "config", "--cmake").stdout.rstrip("\n"))
+        self.assertEqual(folder, self.program.parents[1] / "lib" / "cmake" / "attnbench")
+        self.assertTrue((folder / "attnbenchConfig.cmake").is_file())
+        printed = dict(line.split(maxsplit=1) for line in self.must(self.program, "config").stdout.splitlines())
+        self.assertEqual(printed["cmake"], str(folder))
+        self.assertTrue((Path(printed["headers"]) / "variants/api/variant_info.h").is_file())
+
+    def test_the_program_of_a_clone_has_none_and_says_what_installs_them(self):
+        done = run(PROGRAM, "config", cwd=self.folder)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        self.assertIn("'cmake --install build/native --prefix ~/attnbench' installs them", done.stderr)
 
     def test_is_listed_and_checked_in_float_and_in_double(self):
         listed = self.attnbench("list", "variants", "--plugin", self.library)

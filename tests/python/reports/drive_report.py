@@ -1,7 +1,6 @@
-"""Drives reports in Chromium and prints what it saw as JSON; runs in .venv-browser, for
-test_report_browser.py and open_report.py: drive_report.py CHROMIUM FOLDER PAGE.html EVERYTHING.html MANY.html HOSTILE.html TIMED.html...
-It leaves screenshots in FOLDER.
-With TIMES before CHROMIUM it opens TIMED.html that often and does nothing else."""
+"""Drives reports in Chromium and prints what it saw as JSON; runs in .venv-browser, for test_report_browser.py and open_report.py:
+python -m tests.python.reports.drive_report CHROMIUM FOLDER PAGE.html EVERYTHING.html MANY.html HOSTILE.html TIMED.html...
+which leaves screenshots in FOLDER, or, to open each page so often and do nothing else: CHROMIUM --times COUNT TIMED.html..."""
 
 from __future__ import annotations
 
@@ -9,17 +8,12 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"viewport": DESK, "color_scheme": "light"},
-    "dark": {"viewport": DESK, "color_scheme": "dark"},
-    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
-}
+from ..browser.pages import DESK, SERIOUS, Seen, audit, looks, open_details, opened, started, width
+
+LOOKS = looks(390, 844)  # as the golden pictures have them
 SPEED = "#speed figure:first-of-type .chart"
 TABLE = "details[data-table=overtakes]"
 # The first picture's lines: name, points, and what each point tells.
@@ -32,18 +26,6 @@ REDRAWN = """async () => {
   await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
   return (performance.now() - begin) / 1000;
 }"""
-Seen = dict[str, Any]
-
-
-def opened(browser: Browser, file: str, faults: list[str], **options: Any) -> Page:
-    """A page of its own; whatever it complains of or asks the network for goes to `faults`."""
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
-    page = context.new_page()
-    page.on("console", lambda m: m.type in ("error", "warning") and faults.append(f"{m.type}: {m.text}"))
-    page.on("pageerror", lambda e: faults.append(f"exception: {e}"))
-    page.on("request", lambda r: r.url.startswith("http") and faults.append(f"request: {r.url}"))
-    page.goto(file if file.startswith("file:") else Path(file).resolve().as_uri())
-    return page
 
 
 def drawn(page: Page, chart: str = SPEED) -> None:
@@ -73,14 +55,6 @@ def copied(page: Page, form: str) -> str:
     page.locator(TABLE).get_by_role("button", name=f"Copy as {form}").click()
     page.wait_for_timeout(100)
     return page.evaluate("navigator.clipboard.readText()")
-
-
-def audit(page: Page) -> list[str]:
-    """The serious faults. Of each table ten rows stay, since its rows are alike; what passes is 22 MB of answers, and is not asked for."""
-    page.evaluate("document.querySelectorAll('tbody').forEach(t => [...t.rows].slice(10).forEach(r => r.remove()))")
-    found = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
-    return [f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:160]}" for v in serious]
 
 
 def explore(browser: Browser, file: str, faults: list[str]) -> Seen:
@@ -153,7 +127,7 @@ def explore(browser: Browser, file: str, faults: list[str]) -> Seen:
     return seen
 
 
-def looks(browser: Browser, file: str, faults: list[str]) -> Seen:
+def each_look(browser: Browser, file: str, faults: list[str]) -> Seen:
     """Light, dark, phone and paper."""
     seen: Seen = {"audits": {}}
     for name, options in LOOKS.items():
@@ -162,11 +136,12 @@ def looks(browser: Browser, file: str, faults: list[str]) -> Seen:
         seen[name] = {
             "page": page.evaluate("getComputedStyle(document.body).backgroundColor"),
             "plot": page.evaluate(f"document.querySelector('{SPEED}').layout.paper_bgcolor"),
-            "width": page.evaluate("[document.documentElement.scrollWidth, innerWidth]"),
+            "width": width(page),
         }
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        open_details(page)
         page.wait_for_timeout(300)
-        seen["audits"][name] = audit(page)
+        seen[name]["open width"] = width(page)
+        seen["audits"][name] = audit(page, SERIOUS)
     page = opened(browser, file, faults, viewport=DESK, color_scheme="dark")
     drawn(page)
     page.evaluate("addEventListener('beforeprint', () => { window.printed = ["
@@ -266,32 +241,29 @@ def sections(browser: Browser, file: str, faults: list[str]) -> Seen:
     }
 
 
-def repeatedly(times: int, chromium: str, *files: str) -> None:
+def repeatedly(chromium: str, times: int, *files: str) -> None:
     """Opens each page in a fresh browser that often."""
     faults: list[str] = []
     seen: dict[str, list[Seen]] = {}
-    with sync_playwright() as playwright:
-        for _ in range(times):
-            for file in files:
-                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    for _ in range(times):
+        for file in files:
+            with started(chromium) as browser:
                 seen.setdefault(Path(file).stem, []).append(timed(browser, file, faults))
-                browser.close()
     print(json.dumps(seen))
 
 
 def main(chromium: str, folder: str, file: str, everything: str, crowd: str, hostile: str, *others: str) -> None:
     faults: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with started(chromium) as browser:
         seen: Seen = {"version": browser.version}
-        seen["explored"], seen["looks"] = explore(browser, file, faults), looks(browser, everything, faults)
+        seen["explored"], seen["looks"] = explore(browser, file, faults), each_look(browser, everything, faults)
         seen["pictures"] = pictures(browser, file, Path(folder), faults)
         seen["many"] = many(browser, crowd, faults)
         seen["zoomed"] = zoomed(browser, file, faults)
         seen["sections"] = sections(browser, everything, faults)
         page = opened(browser, hostile, faults, viewport=DESK)
         walk(page)
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        open_details(page)
         page.wait_for_timeout(300)
         page.locator("details[data-table=no-number] td button").first.click()
         labels = "[...document.querySelectorAll('.chart')].flatMap(c => c.data || []).flatMap(t => t.hovertext || [])"
@@ -302,12 +274,11 @@ def main(chromium: str, folder: str, file: str, everything: str, crowd: str, hos
             "shown": page.locator("dialog[open]").text_content(),
         }
         seen["times"] = {Path(f).stem: timed(browser, f, faults) for f in others}
-        browser.close()
     print(json.dumps({**seen, "faults": faults}))
 
 
 if __name__ == "__main__":
-    if sys.argv[1].isdecimal():
-        repeatedly(int(sys.argv[1]), *sys.argv[2:])
+    if sys.argv[2] == "--times":
+        repeatedly(sys.argv[1], int(sys.argv[3]), *sys.argv[4:])
     else:
         main(*sys.argv[1:])

@@ -3,10 +3,8 @@ PYTHONPATH=python .venv/bin/python -m tests.python.reports.open_report [TIMES]. 
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,8 +12,8 @@ from pathlib import Path
 from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
 
+from ..browser.session import CHROMIUM, PYTHON, drive
 from . import report_rows
-from .test_report_browser import CHROMIUM, PYTHON
 
 COUNTS = (300, 5_000, 20_000)
 
@@ -31,13 +29,10 @@ def main(times: int) -> int:
             rows = report_rows.write(page.with_suffix(".jsonl"), count)
             page.write_text(document(read_rows([rows])), encoding="utf-8")
             pages.append(page)
-        command = [PYTHON, Path(__file__).with_name("drive_report.py"), times, CHROMIUM, *pages]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-        if done.returncode:
-            print(done.stderr, file=sys.stderr)
-            return 1
-        print(f"load average before: {os.getloadavg()[0]:.2f}; {times} openings of each, seconds: median (least to most)")
-        for page, seen in zip(pages, json.loads(done.stdout).values(), strict=True):
+        load = os.getloadavg()[0]
+        found = drive("reports.drive_report", "--times", times, *pages)
+        print(f"load average before: {load:.2f}; {times} openings of each, seconds: median (least to most)")
+        for page, seen in zip(pages, found.values(), strict=True):
             told = []
             for name in ("open", "first picture", "redraw"):
                 values = [one[name] for one in seen]

@@ -1,4 +1,4 @@
-"""The report: numbers as in the pictures, sentences, sections by their rows, hostile names, size."""
+"""The report: numbers as in the pictures, sentences, sections by their rows, hostile names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
 from attnbench.reports.__main__ import main
 from attnbench.reports.book import Book
-from attnbench.reports.document import document, in_script
+from attnbench.reports.document import document
+from attnbench.reports.inline import in_script
 from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary
 
@@ -34,8 +35,6 @@ from ..plots.test_plots import InFolder
 from . import report_rows
 
 LENGTHS = (64, 128, 256, 512, 1024)
-LIMIT = 6_000_000  # bytes of a report of MOST rows
-MOST, SOME = 20_000, 4_000
 KINDS = ("speed", "relative", "crossing", "memory", "accuracy", "tradeoff")
 
 
@@ -348,18 +347,6 @@ class Hostile(InReport):
         for _, attributes in page.tags:
             for name in ("src", "href"):
                 self.assertRegex(attributes.get(name) or "#", "^(#|data:)")
-
-
-class Size(InReport):
-    def test_twenty_thousand_rows_fit(self) -> None:
-        """By the bytes of each row beyond those of a report of few, which hold Plotly."""
-        sizes = []
-        for count in (SOME // 10, SOME):
-            rows = read_rows([report_rows.write(self.folder / "many.jsonl", count)])
-            self.assertEqual(len(rows.cells), count)
-            sizes.append(len(document(rows).encode()))
-        each = (sizes[1] - sizes[0]) / (SOME - SOME // 10)
-        self.assertLess(sizes[0] + MOST * each, LIMIT)
 
 
 class Refusals(InReport):

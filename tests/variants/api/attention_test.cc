@@ -253,7 +253,9 @@ std::vector<Given> everything() {
     std::vector<Given> some = {{info.name}};
     for (const ParamSpec& spec : info.params)
       for (const std::string& choice : spec.choices)
-        if (choice != to_string(spec.value)) some.push_back({info.name, {{spec.name, choice}}});
+        if (choice != to_string(spec.value) &&
+            !effective(info.params, {{spec.name, choice}}).empty())
+          some.push_back({info.name, {{spec.name, choice}}});
     for (const Given& given : some)
       if (!info.why_not(shape, Params(info.name, info.params, given.params))) all.push_back(given);
   }

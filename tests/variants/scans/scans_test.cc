@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/simd/isa.h"
-#include "tests/variants/oracle_bridge.h"
+#include "tests/variants/small_sequence.h"
 #include "variants/api/mixer.h"
 #include "variants/catalog.h"
 #include "variants/scans/scans.h"
@@ -20,20 +20,12 @@
 namespace attn::scans_test {
 namespace {
 
-constexpr int64_t kHeads = 2, kLen = 70, kDim = 5;  // two chunks and a part, no whole vector
-// Of all inputs.
-Shape rows_shape() { return {1, kHeads, kLen, kDim}; }
-
-std::unique_ptr<Attention> build(const char* name, std::map<std::string, ParamValue> params = {}) {
-  return find_variant(name).build({kHeads, kDim, kLen, true, 3, {}}, params);
-}
-
-// Numbers within 100 roundings of each other, relative to the largest.
-void expect_same(const Tensor& got, const Tensor& want) {
-  ASSERT_EQ(got.shape(), want.shape());
-  std::vector<double> wanted(want.values().begin(), want.values().end());
-  EXPECT_LE(bridge::relative_error(got, wanted), 100 * kEpsilon);
-}
+using small_sequence::build;
+using small_sequence::expect_same;
+using small_sequence::kDim;
+using small_sequence::kHeads;
+using small_sequence::kLen;
+using small_sequence::rows_shape;
 
 // q, k, v of mamba2 are C, B and x.
 TEST(Mamba, WithOneDecayAHeadIsMamba2) {

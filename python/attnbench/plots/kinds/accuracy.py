@@ -23,10 +23,12 @@ from ..layout.axes import (
     beside,
     cross,
     entry,
+    error_ticks,
     log_ticks,
     make_room,
     name_ends,
     name_lines,
+    score_axis,
     text_width,
 )
 from ..layout.caption import caption
@@ -49,11 +51,9 @@ from ..rows.scores import (
 )
 from ..rows.settings import (
     chosen_on_validation,
-    error_ticks,
     is_error,
     key_of,
     marks_of,
-    score_axis,
     tuning_note,
     unfinished,
     unless_error,
@@ -276,11 +276,11 @@ class TaskPage:
     subtitle: str
     better: tuple[str, str]  # the subtitle's end for shares, and for errors
     legend: Sequence[Entry]
-    height: float  # inches of a panel
-    row_gap: float
-    below: float
     draw: Callable[[Axes, Place[TaskGroup]], None]
     table: Callable[[TaskGroup, list[Series]], list[Line]]
+    height: float = 1.9  # inches of a panel
+    row_gap: float = 0.85
+    below: float = 0.55
     by_variant: bool = False  # whether the parameterisations of a variant are one line
 
 
@@ -346,7 +346,7 @@ def draw_lines(
     caller sets the other axis and calls `finish_lines`."""
     drawn = [(s, own) for s in place.own if (own := points(s.cells))]
     for s, own in drawn:
-        bar_line(axes, s.look, *zip(*own), is_hollow=unfinished(s.cells))
+        bar_line(axes, s.look, *zip(*own), is_hollow=unfinished(s.cells) and not place.panel.is_course)
     values = [mean for _, own in drawn for _, mean, _ in own]
     score_axis(axes, place.panel.metric, [*levels, *values])
     return [End(own[-1][:2], s.label + marks_of(s.cells), s.look) for s, own in drawn]

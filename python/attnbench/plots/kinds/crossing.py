@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ..layout.axes import beside, name_lines, span, text_width
-from ..layout.caption import MEDIANS, caption, floors_of
+from ..layout.caption import MEDIANS, caption, disturbed, floors_of, marks_key
 from ..layout.page import Page, Picture
 from ..layout.panels import Panel, Quantity, Value, by_length, drawn_series, length_axis, pages, scope_words
 from ..layout.sheets import facets
@@ -32,7 +32,7 @@ from ..rows.crossing import (
     sure,
 )
 from ..rows.read import Cell, Rows, ids, run_of
-from ..rows.settings import shape_text
+from ..rows.settings import marks_of, shape_text
 from ..rows.style import GREY, Series, Styles
 from .curves import TIME, Words, draw_pages
 
@@ -70,6 +70,11 @@ class Verdict:
     crossing: Crossing
     baseline: Series
     is_searched: bool = False  # `attnbench run --find crossing` found it
+
+    @property
+    def marks(self) -> str:
+        """Returns the marks of all times behind it."""
+        return marks_of(c for s in (self.series, self.baseline) for c in s.cells if c.ok)
 
 
 def verdicts(
@@ -126,7 +131,7 @@ def relative(rows: Rows, styles: Styles) -> list[Picture]:
             found |= ratios(panel, styles)
         if not any(value != 1 for value, _, _ in found.values()):
             continue
-        quantity = _quantity(found)
+        quantity = _quantity(found, _behind(kept, styles))
         title = f"{quantity.title}: {scope_words(kept)}"
         words = Words(title, "below \u00d71 is faster than exact attention", lambda _: NOTE)
         stem = name.replace("speed-", "speed-relative-", 1)
@@ -152,7 +157,17 @@ def ratios(panel: Panel, styles: Styles) -> Ratios:
     return out
 
 
-def _quantity(ratios: Ratios) -> Quantity:
+def _behind(panels: list[Panel], styles: Styles) -> dict[str, str]:
+    """Returns the marks of each ratio, which are those of both its times, by cell."""
+    out: dict[str, str] = {}
+    for panel in panels:
+        for own, full in against_exact(panel.select(drawn_series([panel], styles)), styles):
+            exact = by_length(full.series)
+            out |= {c.id: marks_of([c, *exact.get(c.length or 0, [])]) for c in own.series.cells if c.ok}
+    return out
+
+
+def _quantity(ratios: Ratios, marks: dict[str, str]) -> Quantity:
     def part(index: int) -> Value:
         return lambda cell: ratios[cell.id][index] if cell.id in ratios else None
 
@@ -161,7 +176,7 @@ def _quantity(ratios: Ratios) -> Quantity:
         return dict(zip(names, ratios.get(cell.id, (None, None, None))))
 
     title = "Time relative to exact attention"
-    return Quantity("ratio", title, LABEL, part(0), (part(1), part(2)), columns)
+    return Quantity("ratio", title, LABEL, part(0), (part(1), part(2)), columns, lambda cell: marks.get(cell.id, ""))
 
 
 LINE, HEAD = 0.18, 1.3  # inches of a variant, and lines for the columns' headings
@@ -201,6 +216,7 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
         "\u2013: one of the two has no time at the longest length.",
         searches_of(rows).note,
         f"Shape: {shape_text(cells[0])}.",
+        disturbed(cells),
         floors_of(rows).note(cells),
     )
     widest = max(text_width(v.series.label, SIZE) for _, told in found for v in told) / 72
@@ -215,6 +231,7 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
         gaps=[0.32] + [0.74] * (len(found) - 1),
         left=0.3 + widest,
         right=RIGHT,
+        key=marks_key(cells, "".join(v.marks for _, told in found for v in told)),
     )
     table: list[dict[str, Any]] = []
     for row, (panel, told) in enumerate(found):
@@ -242,8 +259,8 @@ def _draw(axes: Axes, panel: Panel, told: list[Verdict], baseline: str) -> None:
     _write(axes, -HEAD + 0.35, SURE, "surely faster from", GREY)
     for y, verdict in enumerate(told):
         ink = verdict.series.look.ink
-        _write(axes, y, RULE, verdict.crossing.text(), ink)
-        _write(axes, y, SURE, verdict.faster_from or "\u2013", ink)
+        _write(axes, y, RULE, verdict.crossing.text() + verdict.marks, ink)
+        _write(axes, y, SURE, verdict.faster_from + verdict.marks if verdict.faster_from else "\u2013", ink)
         if not verdict.crossing.unclear:
             _mark(axes, y, verdict)
 
@@ -273,6 +290,7 @@ def _columns(panel: Panel, verdict: Verdict) -> dict[str, Any]:
         **verdict.series.columns,
         "faster_than_full_from": verdict.faster_from,
         **_numbers(verdict.crossing),
+        "marks": verdict.marks,
         "cell": ids(verdict.series.cells),
         "baseline_cell": ids(verdict.baseline.cells),
     }

@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from ..layout.axes import End, beside, make_room, name_ends
-from ..layout.caption import caption, repetitions
+from ..layout.axes import End, beside, halo, make_room, name_ends
+from ..layout.caption import caption, marks_key, repetitions
 from ..layout.page import Page, Picture
 from ..layout.panels import (
     Panel,
@@ -22,6 +22,7 @@ from ..layout.panels import (
     draw_behind,
     draw_curve,
     draw_failures,
+    draw_marks,
     drawn_series,
     elsewhere,
     end_of,
@@ -29,6 +30,7 @@ from ..layout.panels import (
     failure_height,
     length_axis,
     length_ticks,
+    marks_in,
     pages,
     scope_words,
     undrawn,
@@ -36,7 +38,7 @@ from ..layout.panels import (
 from ..layout.sheets import OTHERS, Place, Sheet, sheets
 from ..rows.read import Cell, Rows
 from ..rows.settings import decodes, shape_text
-from ..rows.style import GREY, Series, Styles, halo
+from ..rows.style import GREY, Series, Styles
 from .ranking import at_length, draw_ranking, meanings, of_panel, ranking_ticks, room
 
 RISE, WIDEST = 0.09, 0.26  # of the panel: the slope of n, and the fan's width
@@ -188,6 +190,8 @@ def _caption(rows: Rows, styles: Styles, panels: list[Panel], note: Note) -> str
 
 def _page(sheet: Sheet[Panel], quantity: Quantity, words: Words, told: str) -> Page:
     parts = sheet.in_parts
+    own = [c for place in sheet.places for s in place.own for c in s.cells]
+    cells = {c.id: c for panel in sheet.panels for c in panel.cells}.values()  # those in the caption
     page = Page(
         words.title + sheet.told(", "),
         words.better,
@@ -199,6 +203,7 @@ def _page(sheet: Sheet[Panel], quantity: Quantity, words: Words, told: str) -> P
         gaps=[0.3] + [0.78] * (sheet.rows - 1),
         left=0.85,
         between=0.75 if parts else 0.3,
+        key=marks_key(cells, marks_in(own, quantity)),
     )
     fans = []
     for row in range(sheet.rows):
@@ -218,6 +223,7 @@ def _table(series: list[Series], panels: list[Panel], quantity: Quantity) -> lis
             "status": c.status,
             "reason": c.reason,
             **quantity.columns(c),
+            "marks": quantity.marks(c),
             "cell": c.id,
         }
         for p in panels
@@ -253,6 +259,7 @@ def draw_panels(row: Sequence[tuple[Axes, Place[Panel]]], quantity: Quantity) ->
     for axes, place in row:
         for s in place.own:
             draw_curve(axes, s, quantity)
+            draw_marks(axes, s, quantity)
         axes.set_yscale("log")
         length_axis(axes, place.panel.lengths)
     first = row[0][0]

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from ..layout.axes import End, beside, cross, entry, fixed_ticks, log_ticks, make_room, name_ends, wrapped
+from ..layout.axes import End, beside, cross, entry, fixed_ticks, halo, log_ticks, make_room, name_ends, wrapped
 from ..layout.caption import brief, caption
 from ..layout.labels import Label, place_labels
 from ..layout.page import Page, Picture
@@ -18,7 +18,7 @@ from ..layout.panels import grey_lines, with_statuses
 from ..layout.sheets import OTHERS, Sheet, sheets
 from ..rows.read import FAILURES, Cell, Rows, run_of
 from ..rows.settings import contract, dtype_of, mode_of, scope_of, shape_of
-from ..rows.style import Series, Styles, families, halo, tag
+from ..rows.style import Series, Styles, families, tag
 from ..rows.units import length_text, seconds_text
 
 CROSS = {"linestyle": "none", "markeredgewidth": 1.0, "zorder": 2}

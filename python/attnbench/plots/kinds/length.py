@@ -55,9 +55,6 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         BITS_DISTANCE if only_bits else "test score of labels whose evidence lies so far apart",
         ("a line that falls forgets", "a line that falls learns from the context" if only_bits else "one that rises"),
         level_entries(g.levels for g in groups),
-        height=1.9,
-        row_gap=0.85,
-        below=0.55,
         draw=_draw_distance,
         table=_distance_table,
     )
@@ -133,7 +130,6 @@ def length(rows: Rows, styles: Styles) -> list[Picture]:
         "test score beyond the length of training",
         ("a line that falls does not generalise", "one that rises"),
         [level_entry("chance"), entry(TRAINED, "length of training")],
-        height=1.9,
         row_gap=1.03,
         below=0.68,
         draw=_draw_length,

@@ -12,14 +12,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from ..layout.axes import LEVELS, entry, text_width
-from ..layout.caption import caption, machines, repetitions
+from ..layout.axes import LEVELS, entry, halo, text_width
+from ..layout.caption import caption, machines, marks_key, repetitions
 from ..layout.page import Page, Picture
 from ..layout.panels import Panel, by_length, drawn_series
 from ..layout.sheets import Place
-from ..rows.read import Rows
-from ..rows.settings import MODE_WORDS, SHAPE, SHORT, contract, mode_of, scope_of, scope_text, shape_text
-from ..rows.style import GREY, GRID, INK, Styles, halo
+from ..rows.read import PYTHON, PYTHON_SHORT, Rows
+from ..rows.settings import MODE_WORDS, SHAPE, contract, marks_of, mode_of, scope_of, scope_text, shape_text
+from ..rows.style import GREY, GRID, INK, Styles
 from ..rows.units import bytes_text, length_text
 from .curves import draw_panels, time_of
 from .overview_rows import NONE, Answer, Line, Overview, Task, overview_of
@@ -28,7 +28,7 @@ WIDTH = 5.2  # inches: at the 390 pixels of a phone, 9 points are as high as 9.4
 EDGE, NAME = 0.12, 1.06  # inches of the page's margin, and of the column of names
 FROM, COST = 0.9, 0.34  # of the columns of crossings, and of the bars of costs
 ROW, HEAD = 0.4, 0.15  # inches of a line, and of a line of a heading
-SIZE, SMALL = 9.0, 8.0  # points
+SIZE, SMALL, LEAST = 9.0, 8.0, 7.0  # points
 BOLD = 1.15  # times the width of a text: what it needs in bold
 BAR, FULL = "#9fb4c8", "#5c6670"  # the bar of a variant and that of exact attention
 AXIS = 0.16  # inches below a heading, of the ends of the bars' axis
@@ -157,9 +157,14 @@ def _draw_name(axes: Axes, line: Line, top: float) -> None:
     name, rest = _in_two(line.series.variant, room / BOLD)
     _write(axes, x, top + 0.13, name, SIZE if not rest else SMALL, weight="bold")
     if rest:
-        _write(axes, x, top + 0.29, fitted(rest, room / BOLD, SMALL), SMALL, weight="bold")
-    else:
-        _write(axes, x, top + 0.29, fitted(line.params, room, SMALL), SMALL, GREY)
+        rest = fitted(rest, room / BOLD, SMALL)
+        _write(axes, x, top + 0.29, rest, SMALL, weight="bold")
+        taken = BOLD * text_width(rest, SMALL) / 72 + 0.05
+        x, room = x + taken, room - taken
+    size = LEAST if rest else SMALL
+    params = fitted(line.params, room, size)
+    if len(params) > 2:  # no lone dots
+        _write(axes, x, top + 0.29, params, size, GREY)
 
 
 def _in_two(name: str, inches: float) -> tuple[str, str]:
@@ -184,7 +189,8 @@ def _draw_answer(axes: Axes, column: Column, answer: Answer, top: float, is_base
     x = column.left + (0.06 if column.bar else 0.0)
     over = {"path_effects": halo(), "zorder": 6} if column.levels else {}  # words that lie over lines
     size = SIZE if text_width(answer.marked, SIZE) <= 72 * (column.width - 0.04) else SMALL
-    _write(axes, x, top + 0.13, fitted(answer.marked, column.width - 0.02, size), size, color, **over)
+    room = column.width - 0.02 - text_width(answer.marks, size) / 72  # a mark is never cut off its number
+    _write(axes, x, top + 0.13, fitted(answer.text, room, size) + answer.marks, size, color, **over)
     _write(axes, x, top + 0.29, fitted(answer.detail, column.width - 0.06, SMALL), SMALL, GREY, **over)
 
 
@@ -216,9 +222,11 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
     curves = _curves(found, styles)
     levels = dict.fromkeys(level for task in tasks if task.is_bar for level in task.group.levels)
     words = _caption(rows, found)
-    marks = [f"{mark} {SHORT[mark]}" for mark in found.marks]
     heights = [height_of(columns, len(lines)) for _, columns in blocks]
-    few = "" if len(lines) == len(found.lines) else f": {len(lines)} of {len(found.lines)}, the least costly"
+    few, key = _chosen(found, lines), [_key(found, lines, curves)]
+    if " then " in few:  # too long for the title
+        few, _, how = few.partition(", ")
+        key.insert(0, f"shown: {how}")
     page = Page(
         f"Attention variants on {machines(rows)}{few}",
         f"compared with {found.baseline}; time, memory: less is better; score: more",
@@ -230,7 +238,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
         gaps=[0.34 if title else 0.1 for title, _ in blocks] + ([0.46] if curves else []),
         left=0.78,
         below=0.5 if curves else 0.12,
-        key=" · ".join(marks),
+        key=" · ".join(filter(None, key)),
     )
     for row, (title, columns) in enumerate(blocks):
         axes = page.panel(row, 0)
@@ -264,17 +272,39 @@ def _spoken(found: Overview, lines: list[Line]) -> str:
 
 
 def _shown(found: Overview) -> list[Line]:
-    """Of many variants those that take least time at the longest length, else least memory."""
+    """Of many variants those that take least time at the longest length, then, of those without a time, least memory."""
     if len(found.lines) <= MOST:
         return list(found.lines)
 
-    def cost(line: Line) -> tuple[bool, float]:
-        value = line.time.value if found.time else line.memory.value
-        return value is None, value or 0.0
+    def cost(line: Line) -> tuple[bool, float, bool, float]:
+        time, memory = line.time.value, line.memory.value
+        by_memory = memory if time is None else 0.0
+        return time is None, time or 0.0, by_memory is None, by_memory or 0.0
 
     exact = [line for line in found.lines if line.is_baseline]
     others = sorted((line for line in found.lines if not line.is_baseline), key=cost)
     return exact + others[: MOST - len(exact)]
+
+
+def _chosen(found: Overview, lines: Sequence[Line]) -> str:
+    """How many lines of how many are shown, and by what rule they were chosen: `: 12 of 81, least time, then least memory`."""
+    if len(lines) == len(found.lines):
+        return ""
+    others = [line for line in lines if not line.is_baseline]
+    untimed = [line for line in others if line.time.value is None]
+    rules = ["least time"] if len(untimed) < len(others) else []
+    rules += ["least memory"] if any(line.memory.value is not None for line in untimed) else []
+    rules += ["the order of the rows"] if any(line.memory.value is None for line in untimed) else []
+    return f": {len(lines)} of {len(found.lines)}, {', then '.join(rules)}"
+
+
+def _key(found: Overview, lines: Sequence[Line], curves: tuple[Panel, list[Any]] | None) -> str:
+    """What the signs of the picture say; how many times were disturbed is counted in the panel of times."""
+    cells = list(found.time.cells) if found.time else []
+    told = "".join(found.marks) + marks_of(c for s in (curves[1] if curves else []) for c in s.cells)
+    key = marks_key(cells, told)
+    python = PYTHON_SHORT if any(PYTHON in line.series.variant for line in lines) and PYTHON not in key else ""
+    return " · ".join(filter(None, [key, python]))
 
 
 def _cost_title(found: Overview) -> str:

@@ -72,8 +72,7 @@ def times_of(panel: Panel, at: int, styles: Styles, rows: Rows) -> tuple[Answers
 
 def time_from(verdict: Verdict) -> Answer:
     """The verdict of the crossing pictures in a few words."""
-    cells = [c for s in (verdict.series, verdict.baseline) for c in s.cells if c.ok]
-    return _from(verdict.crossing, marks_of(cells), f"{ids(verdict.series.cells)} {ids(verdict.baseline.cells)}".strip())
+    return _from(verdict.crossing, verdict.marks, f"{ids(verdict.series.cells)} {ids(verdict.baseline.cells)}".strip())
 
 
 def _from(c: Crossing, marks: str, cells: str) -> Answer:
@@ -164,8 +163,9 @@ def _memory_from(series: Series, full: Series) -> Answer:
     first, last = lengths[0], lengths[-1]
     if math.isinf(at):
         return _from(Crossing(at, at, at, first, last), marks_of(cells), ids(cells))
-    below = max(n for n in lengths if n <= at)
-    above = min(n for n in lengths if n > at)
+    # Curves that meet at a measured length cross a rounding beside it, perhaps outside all lengths.
+    upper = int(np.clip(np.searchsorted(lengths, at * (1 + 1e-9), "right"), 1, len(lengths) - 1))
+    below, above = lengths[upper - 1 : upper + 1]
     return Answer(
         f"{above:,}", f"{length_text(below)}\u2013{length_text(above)}", above, below, above, marks_of(cells), ids(cells)
     )

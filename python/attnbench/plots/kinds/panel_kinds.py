@@ -145,7 +145,7 @@ def length(rows: Rows, styles: Styles) -> list[LinePanel]:
 
 def learning(rows: Rows, styles: Styles) -> list[LinePanel]:
     x = Scale(STEPS, "number", False)
-    return _by_task("accuracy-learning", while_training(rows), styles, x, spread, cuts=False)
+    return _by_task("accuracy-learning", while_training(rows), styles, x, spread)
 
 
 def with_ends(points: Callable[[Sequence[Cell]], Points]) -> Callable[[Sequence[Cell]], Spread]:
@@ -159,12 +159,10 @@ def _by_task(
     x: Scale,
     points: Callable[[Sequence[Cell]], Spread],
     known: Sequence[str] = tuple(LEVELS),
-    *,
-    cuts: bool = True,
 ) -> list[LinePanel]:
-    """`known`: the levels that hold along the whole axis. `cuts`: whether trainings that were cut off are hollow."""
+    """`known`: the levels that hold along the whole axis."""
     stems = numbered([f"{name}-{g.slug}" for g in groups])
-    return [_of_task(stem, g, groups, styles, x, points, known, cuts=cuts) for stem, g in zip(stems, groups, strict=True)]
+    return [_of_task(stem, g, groups, styles, x, points, known) for stem, g in zip(stems, groups, strict=True)]
 
 
 def _of_task(
@@ -175,11 +173,9 @@ def _of_task(
     x: Scale,
     points: Callable[[Sequence[Cell]], Spread],
     known: Sequence[str] = tuple(LEVELS),
-    *,
-    cuts: bool = True,
 ) -> LinePanel:
     lines = [
-        (with_marks(s, s.cells), [Point(*point, ids(s.cells), is_hollow=cuts and unfinished(s.cells)) for point in points(s.cells)])
+        (with_marks(s, s.cells), [Point(*point, ids(s.cells), is_hollow=unfinished(s.cells) and not group.is_course) for point in points(s.cells)])
         for s in group.select(series_of(groups, styles))
         if s.cells
     ]

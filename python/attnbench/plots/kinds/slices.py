@@ -87,9 +87,6 @@ def slices(rows: Rows, styles: Styles) -> list[Picture]:
         "test score of labels with such a number",
         ("a line that falls loses there", "one that rises"),
         level_entries(g.levels for g in groups),
-        height=1.9,
-        row_gap=0.85,
-        below=0.55,
         draw=_draw,
         table=_table,
     )

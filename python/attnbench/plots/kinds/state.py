@@ -12,7 +12,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from ..layout.axes import LEVELS, bar_line, byte_ticks, fixed_ticks, level_entry, wrapped
+from ..layout.axes import LEVELS, bar_line, byte_ticks, fixed_ticks, level_entry, score_axis, wrapped
 from ..layout.caption import brief, unique
 from ..layout.labels import Label, place_labels
 from ..layout.page import Picture
@@ -20,7 +20,7 @@ from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.read import Cell, Rows
 from ..rows.scores import ONE_SEED, Score, TaskGroup, score, series_of, task_columns, task_groups
-from ..rows.settings import marks_of, score_axis, told_apart, winners
+from ..rows.settings import marks_of, told_apart, winners
 from ..rows.style import BEHIND, Look, Series, Styles, tag
 from ..rows.units import bytes_text
 from .accuracy import Line, TaskPage, task_pages
@@ -49,7 +49,6 @@ def state(rows: Rows, styles: Styles) -> list[Picture]:
         [level_entry("best shortcut"), level_entry("chance")],
         height=2.2,
         row_gap=0.9,
-        below=0.55,
         draw=partial(_draw, families),
         table=partial(_table, families),
         by_variant=True,

@@ -11,16 +11,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from ..layout.axes import LEVELS, Entry, beside, cross, entry, level_entry, log_ticks, wrapped
-from ..layout.caption import caption, unique
+from ..layout.axes import LEVELS, Entry, beside, cross, entry, error_ticks, halo, level_entry, log_ticks, wrapped
+from ..layout.caption import caption, marks_key, unique
 from ..layout.labels import Label, place_labels
 from ..layout.page import Page, Picture
 from ..layout.sheets import OTHERS, Sheet, in_rows, scored_panels, sheets
 from ..rows.joined import BAND, LOOK, Record
 from ..rows.read import Rows
 from ..rows.scores import ONE_SEED
-from ..rows.settings import chosen_on_validation, error_ticks, is_error, key_of, marks_of
-from ..rows.style import BEHIND, GREY, Series, Styles, halo
+from ..rows.settings import chosen_on_validation, is_error, marks_of
+from ..rows.style import BEHIND, GREY, Series, Styles
 from ..rows.units import bytes_text, thousands_text
 from .accuracy import head
 from .trades import Trade, largest_peak, trade_panels
@@ -218,7 +218,7 @@ def _small_page(sheet: Sheet[Trade], series: list[Series], words: str) -> Page:
         left=0.56,
         between=0.3 if len({t.label for t in trades}) == 1 else 0.5,
         below=0.05 if largest else 0.45,
-        key=" \u00b7 ".join(key_of(c for t in trades for d in t.dots if d.whole for c in d.cells)),
+        key=marks_key(c for t in trades for d in t.dots if d.whole for c in d.cells),
     )
     for axes, place in scored_panels(page, sheet):
         head(axes, place.title.replace(", ", "\n", 1), place.panel.groups[0].control)
@@ -247,7 +247,7 @@ def _page(sheet: Sheet[Trade], words: str) -> Page:
         left=0.62,
         between=0.5 if len(metrics) == 1 else 0.7,
         below=0.05,
-        key=" \u00b7 ".join(key_of(c for t in trades for d in t.dots if d.whole for c in d.cells)),
+        key=marks_key(c for t in trades for d in t.dots if d.whole for c in d.cells),
         gaps=[0.32] + [1.0] * (grid - 1) + [0.75 if vacant else 0.86],
     )
     for axes, place in scored_panels(page, sheet):

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..layout.axes import LEVELS, End, level_entries, log_ticks, make_room, name_ends, ring
+from ..layout.axes import LEVELS, End, level_entries, log_ticks, make_room, name_ends, ring, score_axis
 from ..layout.page import Picture
 from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.learning import curve_of
 from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import TaskGroup, task_groups
-from ..rows.settings import chosen_on_validation, marks_of, score_axis
+from ..rows.settings import chosen_on_validation, marks_of
 from ..rows.settings import name as name_of
 from ..rows.style import Series, Styles
 from ..rows.units import seconds_text, thousands_text
@@ -39,6 +39,10 @@ class Validated(TaskGroup):
     def label(self) -> str:
         return super().label.replace("test", "validation", 1)
 
+    @property
+    def is_course(self) -> bool:
+        return True
+
 
 def while_training(rows: Rows) -> list[TaskGroup]:
     """Returns the tasks with scores at several steps. A variant with a score at one step, because it
@@ -55,9 +59,6 @@ def learning(rows: Rows, styles: Styles) -> list[Picture]:
         "validation score while training goes on",
         ("a line that rises early learns fast", "one that falls early"),
         level_entries(g.levels for g in groups),
-        height=1.9,
-        row_gap=0.85,
-        below=0.55,
         draw=_draw_learning,
         table=_learning_table,
     )
@@ -150,9 +151,7 @@ def effort(rows: Rows, styles: Styles) -> list[Picture]:
         "validation score while the model trains",
         ("up and to the left is better", "down and to the left"),
         level_entries(g.levels for g in groups),
-        height=1.9,
         row_gap=0.95,
-        below=0.55,
         draw=_draw_effort,
         table=_effort_table,
     )

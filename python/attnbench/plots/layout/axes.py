@@ -14,15 +14,24 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.patheffects import AbstractPathEffect, withStroke
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from ..rows.style import Look, halo
+from ..rows.style import Look
+from ..rows.terms import is_error
 from ..rows.units import BYTES
 
 SIZE, LEAST = 8.0, 6.0  # points of the names, fewer where they would not fit under each other
 WRAP = 20  # characters of a name's line
-GAP = 9.0  # points between the last point and the names, crossed by a thin line
+GAP = 9.0  # points between the last point and the names, crossed by a dotted line
 LEADER = "leader"  # the id of those lines
+LEADING = (0, (0.8, 2.2))  # their dots, finer than those of any line of data
+NARROW = 8  # of the ends of an axis of errors
+
+
+def halo() -> list[AbstractPathEffect]:
+    """A white edge that keeps text readable over lines."""
+    return [withStroke(linewidth=2.4, foreground="white")]
 
 
 @dataclass(frozen=True)
@@ -86,8 +95,9 @@ def name_ends(axes: Axes, ends: Sequence[End], share: float) -> None:
             axes.plot(
                 *zip(end.at, target),
                 color=end.look.color,
-                linewidth=0.6,
-                alpha=0.7,
+                linewidth=0.8,
+                alpha=0.6,
+                linestyle=LEADING,
                 zorder=2.5,
                 gid=LEADER,
             )
@@ -258,6 +268,27 @@ def fixed_ticks(axis: Axis, ticks: Sequence[float], text: Callable[[float], str]
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: text(v)))
+
+
+def score_axis(axes: Axes, metric: str, values: Iterable[float]) -> None:
+    """The y axis of scores: shares from 0 to 1, errors over the decades that are drawn."""
+    if is_error(metric):
+        axes.set_yscale("log")
+        axes.set_ylim(error_ticks(axes.yaxis, values))
+    else:
+        axes.set_ylim(0, 1.02)
+
+
+def error_ticks(axis: Axis, values: Iterable[float], most: int = 7) -> tuple[float, float]:
+    """Round ticks for the logarithmic axis of errors, and the limits that show all of `values`."""
+    drawn = [v for v in values if v > 0] or [1.0]
+    low, high = min(drawn) / 1.6, max(drawn) * 1.6
+    few = high / low < NARROW  # such as bits: 1, 2 and 5 times powers of ten would be one tick or two
+    wide = LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,), numticks=most)
+    axis.set_major_locator(MaxNLocator(most - 2, steps=[1, 2, 5, 10]) if few else wide)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    return low, high
 
 
 def _choices(low: float, high: float) -> list[list[float]]:

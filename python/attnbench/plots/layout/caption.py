@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..rows.read import FAILURES, PYTHON_NOTE, Cell, Rows, is_python
+from ..rows.read import FAILURES, PYTHON_NOTE, PYTHON_SHORT, Cell, Rows, is_python
+from ..rows.settings import DISTURBED, MEANINGS, SHORT, marks_of
 
 
 def provenance(rows: Rows) -> str:
@@ -125,6 +126,18 @@ def disturbed(cells: list[Cell], where: str = "shown here") -> str:
     return f"{len(noisy)} of the {timed} times {where} {verb} measured on a disturbed machine: {reasons}."
 
 
+def marks_key(cells: Iterable[Cell], marks: str | None = None) -> str:
+    """What the signs of a picture say, between middle dots, and how many of its times were disturbed. It stands above the
+    caption and is never cut. `marks`: those in the picture, where they are not those of the cells."""
+    cells = list(cells)
+    told = {mark: SHORT[mark] for mark in MEANINGS if mark in (marks_of(cells) if marks is None else marks)}
+    times = [c for c in cells if c.ok and c.measure == "speed"]
+    if DISTURBED in told and times:
+        told[DISTURBED] += f": {sum(bool(c.noisy) for c in times)} of the {len(times)} times"
+    python = [PYTHON_SHORT] if any(map(is_python, cells)) else []
+    return " \u00b7 ".join([f"{mark} {said}" for mark, said in told.items()] + python)
+
+
 def by_identities(cells: list[Cell]) -> str:
     """Which cells were compared with other answers of the variant alone, and which with nothing."""
     found = [c for c in cells if c.ok and c.verified.get("by") == "identities"]
@@ -193,10 +206,15 @@ def caption(rows: Rows, cells: list[Cell], *notes: str) -> str:
 
 
 def not_learned(rows: Rows, cells: list[Cell]) -> str:
-    """The settings that a picture of scores leaves out; nothing under another picture."""
+    """The settings that a picture of scores leaves out, or one of trainings shows all the same; nothing under another picture."""
     if not rows.left_out or not any(c.measure == "accuracy" for c in cells):
         return ""
-    return f"Left out, for the control has not learned them: {'; '.join(rows.left_out)}."
+    is_shown = bool({c.id for c in rows.unlearned} & {c.id for c in cells})
+    return left_out_text(rows, "Shown, though" if is_shown else "Left out, for")
+
+
+def left_out_text(rows: Rows, lead: str = "Left out, for") -> str:
+    return f"{lead} the control has not learned them: {'; '.join(rows.left_out)}."
 
 
 def two_lines(text: str, fits: Callable[[str], bool]) -> list[str]:
@@ -213,7 +231,7 @@ def two_lines(text: str, fits: Callable[[str], bool]) -> list[str]:
 SENTENCE = re.compile(r"(?<=[.)]) (?=[A-Z\d\u2013\u2021])")
 LESS = (  # what an origin leaves out, in this order, until it fits, and what stands for it
     (re.compile(r"\(R\)|\(TM\)| Processor| CPU| @ [\d.]+ ?GHz"), ""),
-    (re.compile(r", \d+ threads?\b(, [\w -]+)?(?=[.;])"), ""),
+    (re.compile(r", \d+ threads?\b(, [\w -]+(\.\d[\w -]*)*)?(?=[.;])"), ""),
     (re.compile(r", \d+ cores?\b"), ""),
     (re.compile(r", commit \w+ with local changes"), " with local changes"),
     (re.compile(r", commit \w+"), ""),

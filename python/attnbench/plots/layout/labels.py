@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..rows.style import halo
-from .axes import LEADER, text_width
+from .axes import LEADER, halo, text_width
 
 DISTANCES = (0, 9, 18, 30, 44, 60)  # points from a point's disc to its label
 FAR = 6.0  # points beyond which a thin line leads to the label

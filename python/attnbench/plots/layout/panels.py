@@ -12,13 +12,17 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import offset_copy
 
 from ..rows.read import FAILURES, Cell
 from ..rows.settings import (
+    DISTURBED,
+    MEANINGS,
     MODE_WORDS,
     MODES,
     contract,
     decodes,
+    mark_of,
     mode_of,
     scope_of,
     scope_text,
@@ -42,6 +46,7 @@ class Quantity:
     value: Value
     ends: tuple[Value, Value] | None  # of the interval
     columns: Callable[[Cell], dict[str, Any]]  # of the CSV
+    marks: Callable[[Cell], str] = mark_of  # of a value
 
     def heading(self, cell: Cell) -> str:
         return f"{self.title} of one token" if decodes(cell) else self.title
@@ -245,6 +250,22 @@ def draw_curve(axes: Axes, series: Series, quantity: Quantity) -> None:
         axes.fill_between(list(medians), low, high, **band)
 
 
+def draw_marks(axes: Axes, series: Series, quantity: Quantity) -> None:
+    """Writes the sign of disturbed times beside their points."""
+    medians = quantity.medians(series)
+    noisy = [n for n, cells in by_length(series).items() if DISTURBED in marks_in(cells, quantity)]
+    if noisy:
+        beside_points = offset_copy(axes.transData, axes.figure, 5, 5, units="points")
+        sign = {"marker": f"${DISTURBED}$", "markersize": 5, "markeredgewidth": 0.4, "linestyle": "none"}
+        axes.plot(noisy, [medians[n] for n in noisy], **sign, color=series.look.ink, transform=beside_points, zorder=5)
+
+
+def marks_in(cells: Iterable[Cell], quantity: Quantity) -> str:
+    """Returns each mark of the values of the cells once, in the order of MEANINGS."""
+    found = {mark for cell in cells if cell.ok for mark in quantity.marks(cell)}
+    return "".join(mark for mark in MEANINGS if mark in found)
+
+
 def draw_behind(axes: Axes, series: list[Series], quantity: Quantity) -> None:
     """Draws the curves of other panels in grey, without names."""
     grey_lines(axes, (quantity.medians(s).items() for s in series))
@@ -279,9 +300,9 @@ def failure_height(row: int) -> float:
 
 
 def end_of(series: Series, quantity: Quantity) -> End:
-    """Returns the end of a curve. Its name tells the statuses of cells that failed."""
+    """Returns the end of a curve. Its name carries the marks of its values, and tells the statuses of cells that failed."""
     medians = quantity.medians(series)
-    text = with_statuses(series.label, failed_at(series))
+    text = with_statuses(series.label + marks_in(series.cells, quantity), failed_at(series))
     return End(last_point(list(medians), list(medians.values())), text, series.look)
 
 

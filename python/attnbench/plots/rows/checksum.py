@@ -18,8 +18,13 @@ def checksum_fault(row: dict[str, Any]) -> str:
 
 def hash_of(value: Any) -> str:
     text = json.dumps(_canonical(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hash_of_bytes(text.encode())
+
+
+def hash_of_bytes(content: bytes) -> str:
+    """FNV-1a of 64 bits, as harness/store/canonical.cc has it."""
     found = 0xCBF29CE484222325
-    for byte in text.encode():
+    for byte in content:
         found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"{found:016x}"
 

@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._place import program
-from .read import RUN, Cell, Params, Rows
-from .settings import without_settings
+from ..._place import IS_CLONE, program
+from .read import Cell, Params, Rows
+from .settings import spec_text, without_run, without_settings
 from .units import length_text
 
-ABSENT = "the program is not built (scripts/bench --version builds it)"
+ABSENT = "the program attnbench is missing; " + (
+    "scripts/bench --version builds it" if IS_CLONE else "ATTNBENCH_PROGRAM names one, and the wheel brings one along"
+)
 
 
 class NoAnswer(Exception):
@@ -312,6 +314,4 @@ def _text(value: Any) -> str:
 
 def _is(spec: str, variant: str, params: Params) -> bool:
     """Whether the program's `name[a=1,b=two]` is this variant with these parameters."""
-    own = [(k, v) for k, v in without_settings(params) if k != RUN]
-    words = ",".join(f"{k}={v}" for k, v in own)
-    return spec == (f"{variant}[{words}]" if words else variant)
+    return spec == spec_text(variant, without_run(without_settings(params)))

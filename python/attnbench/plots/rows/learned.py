@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .read import Cell, Rows
-from .settings import BITS, is_error, winners
+from .settings import unfinished, winners
+from .terms import BITS, EXACT, is_error
 
-EXACT = "full"
 BAR_SHARE = 0.5  # of the way from the best shortcut to a perfect score
 
 
@@ -86,6 +86,23 @@ def published(rows: Rows, *, without_control: bool = True) -> Rows:
     gone = {id(c) for c in out}
     words = dict.fromkeys(judged[key].words for key in judged if key in unlearned)
     return replace(rows, cells=[c for c in rows.cells if id(c) not in gone], left_out=tuple(words), unlearned=tuple(out))
+
+
+def left_out_with_advice(rows: Rows) -> list[str]:
+    """Returns why each setting is left out, and what may make its control learn: `attnbench table` says the same."""
+    settings: dict[str, list[Cell]] = {}
+    for cell in winners(list(rows.unlearned)):
+        settings.setdefault(setting_key(cell), []).append(cell)
+    return list(dict.fromkeys(f"{setting_of(cells).words}; {_advice(cells)}" for cells in settings.values()))
+
+
+def _advice(cells: list[Cell]) -> str:
+    """As harness/tables/accuracy_table.cc gives it."""
+    was_cut = unfinished(cells) or any(c.ok and c.metrics.get("stopped_by") == "steps" for c in cells)
+    steps = None if "steps" in cells[0].tuned else cells[0].training.get("steps")
+    if was_cut and steps is not None:
+        return f"try --train schedule=wsd, or steps=N, N above {steps}"
+    return "try --tune learning_rate --tune-by halving"
 
 
 def setting_key(cell: Cell, without: Iterable[str] = ()) -> str:

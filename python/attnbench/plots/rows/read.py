@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +16,7 @@ from .checksum import checksum_fault
 Params = tuple[tuple[str, str], ...]
 # Stands behind the name of a variant in Python, and what it says.
 PYTHON = "\u2021"
+PYTHON_SHORT = f"{PYTHON} written in Python, run by torch"
 PYTHON_NOTE = (
     f"{PYTHON}: written in Python and run by torch in an interpreter; its time and memory are those of "
     "that program, not of a native kernel."
@@ -46,6 +47,7 @@ class Cell:
     is_gated: bool = False  # a contract check of its variant or task is red
     is_referenced: bool | None = None  # compared with declared mathematics; None: older rows
     verified: dict[str, Any] = field(default_factory=dict)  # how its own answer was compared
+    sources: dict[str, str] = field(default_factory=dict)  # hashes of the code and the data behind it
 
     @property
     def ok(self) -> bool:
@@ -89,12 +91,7 @@ def inside(metrics: Any, name: str) -> Any:
 def parse_object(line: bytes) -> dict[str, Any]:
     """Returns the object, or raises a ValueError that says what is wrong."""
     try:
-        row = json.loads(
-            line.decode("utf-8-sig"),
-            parse_constant=_constant,
-            parse_float=_number,
-            object_pairs_hook=_pairs,
-        )
+        row = json.loads(line.decode("utf-8-sig"), parse_constant=_constant, parse_float=_number, object_pairs_hook=_pairs)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -235,29 +232,44 @@ def canonical(params: dict[str, Any]) -> Params:
 
 def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
     """Reads and validates every file; the first fault raises RowsError and nothing is returned."""
-    validator = _validator(schema_file)
+    return rows_of([(file, _lines(file)) for file in files], schema_file)
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UnreadableError(f"{file}: cannot be read: {error.strerror}") from None
+    if not data:
+        raise RowsError(f"{file}:1: empty; a rows file begins with a run header")
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+        try:
+            row = parse_object(line)
+        except ValueError as error:
+            raise RowsError(f"{file}:{number}: {error}") from None
+        yield row
+
+
+def rows_of(parts: Iterable[tuple[Path, Iterable[dict[str, Any]]]], schema_file: Path | None = None) -> Rows:
+    """The same of lines that are parsed already, by file. A path names the lines of a fault; no file is opened."""
+    validator = validator_of(schema_file)
     loaded: list[tuple[Path, dict[str, Any], list[Cell]]] = []
     trials: list[Cell] = []
-    for file in files:
+    files = []
+    for file, lines in parts:
+        files.append(file)
         heads: dict[str, dict[str, Any]] = {}  # by run; several in a merged file
         cells: dict[tuple[str, str], Cell] = {}
         own_trials: dict[tuple[str, str], Cell] = {}
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise UnreadableError(f"{file}: cannot be read: {error.strerror}") from None
-        if not data:
-            raise RowsError(f"{file}:1: empty; a rows file begins with a run header")
-        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+        for number, row in enumerate(lines, 1):
             where = f"{file}:{number}"
-            row = _parse(line, where)
-            kind = _check(row, where, heads)
+            kind = check_line(row, where, heads)
             if validator is not None:
-                _validate(validator, row, where)
+                validate_line(validator, row, where)
             if fault := checksum_fault(row):
                 raise RowsError(f"{where}: {fault}")
             if kind == "run":
-                head = heads.setdefault(row["run"], row)  # a later one says what the file was widened by
+                head = heads.setdefault(row["run"], dict(row))  # a later one says what the file was widened by
                 told = head.setdefault("protocols", [])  # of all of them
                 if row.get("protocol") and row["protocol"] not in told:
                     told.append(row["protocol"])
@@ -273,13 +285,6 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
     return Rows(tuple(files), heads_of, merge(loaded), sources, trials=tuple(trials))
 
 
-def _parse(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        return parse_object(line)
-    except ValueError as error:
-        raise RowsError(f"{where}: {error}") from None
-
-
 def _is_protocol(found: Any) -> bool:
     """Whether a run line's `protocol` is one, or is absent as in rows of earlier versions."""
     if found is None:
@@ -289,7 +294,7 @@ def _is_protocol(found: Any) -> bool:
     return isinstance(departs, list) and all(isinstance(t, str) for t in [*texts, *departs])
 
 
-def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) -> str:
+def check_line(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) -> str:
     """Checks what the plots rely on; results/schema.json, where present, checks the rest.
 
     `heads` are the run lines so far, by id: all lines are of the first, unless they were merged.
@@ -316,14 +321,8 @@ def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) ->
     need(row.get("measure") in MEASURES, f"measure {row.get('measure')!r} is unknown")
     for name in ("variant", "task"):
         value = row.get(name)
-        need(
-            value is None
-            and name == "task"
-            or isinstance(value, dict)
-            and isinstance(value.get("name"), str)
-            and isinstance(value.get("params"), dict),
-            f"'{name}' has no name and params",
-        )
+        is_named = isinstance(value, dict) and isinstance(value.get("name"), str) and isinstance(value.get("params"), dict)
+        need(is_named or value is None and name == "task", f"'{name}' has no name and params")
     need(isinstance(row.get("axes"), dict), "'axes' is missing or no object")
     length = row["axes"].get("length")
     need(length is None or isinstance(length, int) and length > 0, f"axes.length is {length!r}")
@@ -379,19 +378,19 @@ def _cell(row: dict[str, Any]) -> Cell:
         is_gated=row.get("gate") == "red",
         is_referenced=row.get("referenced"),
         verified=row.get("verified") or {},
+        sources=row.get("source") or {},
     )
 
 
-def _validator(schema_file: Path | None) -> Any:
+def validator_of(schema_file: Path | None) -> Any:
     if schema_file is None or not schema_file.is_file():
         return None
     import jsonschema  # slow to import, and needed only here
-
     schema = json.loads(schema_file.read_text(encoding="utf-8"))
     return jsonschema.validators.validator_for(schema)(schema)
 
 
-def _validate(validator: Any, row: dict[str, Any], where: str) -> None:
+def validate_line(validator: Any, row: dict[str, Any], where: str) -> None:
     import jsonschema
 
     error = jsonschema.exceptions.best_match(validator.iter_errors(row))

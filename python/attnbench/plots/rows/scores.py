@@ -45,6 +45,11 @@ class TaskGroup:
         return name_of(self.metric)
 
     @property
+    def is_course(self) -> bool:
+        """Whether lines go through a training: then they join the points of one that was cut off too."""
+        return False
+
+    @property
     def slug(self) -> str:
         """Names the files of a picture of this task alone."""
         return str(self.cells[0].task)

@@ -10,16 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-
-from .read import FAILURES, Cell, Params
+from .read import FAILURES, RUN, Cell, Params
+from .terms import BITS, is_error
 
 SCOPES = ("attention", "layer", "model")
 SCOPE_WORDS = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
 MODES = ("forward", "train", "decode")
-MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding one token"}
+MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding one token", "serve": "a call of a workload"}
 SHAPE = {
     "batch": "batch {}",
     "heads": "{} heads",
@@ -30,6 +27,7 @@ SHAPE = {
     "kv_dtype": "cache {}",  # of decoding, where it is not float32
     "layers": "{} layers",  # of a whole model, where they are not two
     "equal": "equal {}",  # of layers, where it is not their width
+    "workload": "workload {}",  # a batch as it is served
 }
 
 
@@ -66,13 +64,14 @@ def shape_of(cell: Cell) -> tuple[Any, ...]:
 
 def shape_name(cell: Cell) -> str:
     """Returns `-b1-h8-d64-t1`, of names of files."""
-    batch, heads, head_dim, threads, kv_heads, dtype, kv_dtype, layers, equal = shape_of(cell)
+    batch, heads, head_dim, threads, kv_heads, dtype, kv_dtype, layers, equal, workload = shape_of(cell)
     shared = f"-kv{kv_heads}" if kv_heads else ""
     stored = f"-{dtype}" if dtype else ""
     stored += f"-kv-{kv_dtype.replace('/', '-')}" if kv_dtype else ""
     deep = f"-n{layers}" if layers else ""
     alike = f"-equal-{equal}" if equal else ""
-    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}{alike}"
+    served = f"-{workload}" if workload else ""
+    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}{alike}{served}"
 
 
 def shape_text(cell: Cell, names: Iterable[str] = tuple(SHAPE)) -> str:
@@ -107,6 +106,11 @@ def differing(cells: list[Cell]) -> list[str]:
 
 def without_settings(params: Params) -> Params:
     return tuple((k, v) for k, v in params if not k.startswith(SETTING))
+
+
+def without_run(params: Params) -> Params:
+    """Without the name of a run, which is no parameter of the variant."""
+    return tuple((k, v) for k, v in params if k != RUN)
 
 
 def shown(key: str) -> str:
@@ -152,13 +156,6 @@ NAMES = {
     "mean_squared_error": "test mean squared error",
     "bits_per_token": "test bits a token",
 }
-BITS = "bits_per_token"
-ERRORS = ("mean_squared_error", BITS)  # less is better, and 1 is no limit
-NARROW = 8  # of the ends of an axis of errors
-
-
-def is_error(metric: str) -> bool:
-    return metric in ERRORS
 
 
 def name(metric: str) -> str:
@@ -177,32 +174,16 @@ def unless_error(metrics: Iterable[str], shares: str, errors: str) -> str:
     return ", ".join(scores + ([f"of {' and '.join(least)} {errors}"] if least else []))
 
 
-def score_axis(axes: Axes, metric: str, values: Iterable[float]) -> None:
-    """The y axis of scores: shares from 0 to 1, errors over the decades that are drawn."""
-    if is_error(metric):
-        axes.set_yscale("log")
-        axes.set_ylim(error_ticks(axes.yaxis, values))
-    else:
-        axes.set_ylim(0, 1.02)
-
-
-def error_ticks(axis: Axis, values: Iterable[float], most: int = 7) -> tuple[float, float]:
-    """Round ticks for the logarithmic axis of errors, and the limits that show all of `values`."""
-    drawn = [v for v in values if v > 0] or [1.0]
-    low, high = min(drawn) / 1.6, max(drawn) * 1.6
-    few = high / low < NARROW  # such as bits: 1, 2 and 5 times powers of ten would be one tick or two
-    wide = LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,), numticks=most)
-    axis.set_major_locator(MaxNLocator(most - 2, steps=[1, 2, 5, 10]) if few else wide)
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    return low, high
+def spec_text(name: str, params: Iterable[tuple[str, Any]]) -> str:
+    """`truncated[window=4]`, as the command line takes it."""
+    words = ",".join(f"{k}={v}" for k, v in params)
+    return f"{name}[{words}]" if words else name
 
 
 def spec_among(variant: str, params: Params, cells: Iterable[Cell]) -> str:
     """`truncated[window=4]`: with those parameters in which the cells of the variant differ."""
     every = [dict(c.params) for c in cells if c.variant == variant]
-    words = ",".join(f"{n}={v}" for n, v in params if len({str(p.get(n)) for p in every}) > 1)
-    return f"{variant}[{words}]" if words else variant
+    return spec_text(variant, [(n, v) for n, v in params if len({str(p.get(n)) for p in every}) > 1])
 
 
 CUT, LOST, IDENTITIES, UNKNOWN, DISTURBED = "\u2020", "!", "~", "?", "*"

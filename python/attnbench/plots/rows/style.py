@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_rgb
-from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from .read import RUN, Cell, Params, Rows, canonical, marked, run_of
-from .settings import SETTING, shown, without_settings
+from .settings import SETTING, shown, spec_text, without_run, without_settings
 
 MOST = 7  # variants in a panel beside exact attention: as many as there are colours
 JOINED = 5  # up to which small families that follow each other share a panel
@@ -70,11 +68,6 @@ DASHES: tuple[Any, ...] = (
 FILLS = ("full", "none", "left", "bottom", "top")
 
 
-def halo() -> list[AbstractPathEffect]:
-    """A white edge that keeps text readable over lines."""
-    return [withStroke(linewidth=2.4, foreground="white")]
-
-
 @dataclass(frozen=True)
 class Look:
     color: str
@@ -86,6 +79,8 @@ class Look:
     @property
     def ink(self) -> tuple[float, float, float]:
         """The colour for text: darkened until it reads well on white."""
+        from matplotlib.colors import to_rgb  # slow to import, and needed only to draw
+
         rgb = to_rgb(self.color)
         light = 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]
         dark = min(1.0, 0.42 / light) if light else 1.0
@@ -177,7 +172,8 @@ class Styles:
                 if isinstance(info.get("params"), dict):
                     self._defaults.setdefault(name, canonical(info["params"]))
         held: dict[str, list[Params]] = {}
-        for cell in rows.cells:  # rows without a list: by first appearance
+        # Learning curves show trainings whose scores are left out: their variants need a look too.
+        for cell in (*rows.cells, *rows.unlearned):  # rows without a list: by first appearance
             self._place.setdefault(cell.variant, max(self._place.values(), default=-1) + 1)
             own = held.setdefault(cell.variant, [])
             own += [] if cell.params in own else [cell.params]
@@ -274,13 +270,13 @@ class Styles:
         return list({s.key: s for s in found.values() if s is not None}.values())
 
     def _params_order(self, variant: str) -> Any:
-        default = dict(self._defaults[variant])
-        default.pop(RUN, None)
+        default = dict(without_run(self._defaults[variant]))
 
         def order(params: Params) -> tuple[Any, ...]:
-            own = {k: v for k, v in params if k != RUN}
+            own = dict(without_run(params))
             plain = dict(without_settings(tuple(own.items())))
-            return plain != default, [(k, number(v)) for k, v in own.items()]
+            # Rows leave out what a parameter is by default that was added when rows existed.
+            return default | plain != default, [(k, number(v)) for k, v in own.items()]
 
         return order
 
@@ -298,8 +294,7 @@ def _usual(variant: str, held: list[Params], asked: list[str]) -> Params:
     often something was measured says nothing: a search measures the nearer rival more often."""
 
     def rank(params: Params) -> tuple[bool, int]:
-        words = ",".join(f"{k}={v}" for k, v in params if k != RUN)
-        spec = f"{variant}[{words}]" if words else variant
+        spec = spec_text(variant, without_run(params))
         other = variant == BASELINE and dict(params).get("kernel", TILED) != TILED
         return other, asked.index(spec) if spec in asked else len(asked)
 

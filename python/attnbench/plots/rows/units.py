@@ -33,7 +33,12 @@ def thousands_text(value: float) -> str:
 
 def ratio_text(value: float) -> str:
     """Writes a time as a multiple of another: `×0.5`."""
-    return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}"
+    return f"×{factor_text(value)}"
+
+
+def factor_text(value: float) -> str:
+    """Writes a multiple in three digits, from 100 on as a whole number: `0.5`, `1,234`."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 TEXTS = {"seconds": seconds_text, "bytes": bytes_text, "ratio": ratio_text}

@@ -1,0 +1,170 @@
+// One source, compiled by Highway for each instruction set; see fourier_pass.h.
+#include "core/simd/fourier_pass.h"
+
+#include "core/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/simd/fourier_pass.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "core/simd/vector_math.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attn {
+namespace HWY_NAMESPACE {
+
+struct Pair {  // a vector of complex numbers
+  Vector re, im;
+};
+HWY_INLINE Pair operator+(Pair a, Pair b) { return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)}; }
+HWY_INLINE Pair operator-(Pair a, Pair b) { return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)}; }
+HWY_INLINE Pair operator*(Pair a, Pair b) {
+  return {hn::NegMulAdd(a.im, b.im, hn::Mul(a.re, b.re)),
+          hn::MulAdd(a.im, b.re, hn::Mul(a.re, b.im))};
+}
+HWY_INLINE Pair plus(Pair a, Vector factor, Pair b) {  // a + factor·b
+  return {hn::MulAdd(factor, b.re, a.re), hn::MulAdd(factor, b.im, a.im)};
+}
+HWY_INLINE Pair times(Vector factor, Pair a) {
+  return {hn::Mul(factor, a.re), hn::Mul(factor, a.im)};
+}
+HWY_INLINE Pair plus_i(Pair a, Pair b) { return {hn::Sub(a.re, b.im), hn::Add(a.im, b.re)}; }
+HWY_INLINE Pair minus_i(Pair a, Pair b) { return {hn::Add(a.re, b.im), hn::Sub(a.im, b.re)}; }
+
+// The transform of so few numbers, in place.
+template <int kRadix>
+struct Few;
+template <>
+struct Few<2> {
+  static HWY_INLINE void transform(Pair* x) {
+    const Pair sum = x[0] + x[1];
+    x[1] = x[0] - x[1], x[0] = sum;
+  }
+};
+template <>
+struct Few<4> {
+  static HWY_INLINE void transform(Pair* x) {
+    const Pair even = x[0] + x[2], odd = x[0] - x[2], sum = x[1] + x[3], difference = x[1] - x[3];
+    x[0] = even + sum, x[1] = minus_i(odd, difference);
+    x[2] = even - sum, x[3] = plus_i(odd, difference);
+  }
+};
+template <>
+struct Few<8> {
+  static HWY_INLINE void transform(Pair* x) {
+    Pair even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
+    Few<4>::transform(even), Few<4>::transform(odd);
+    const Vector half = all_of(real(0.707106781186547524));  // √½: of an eighth of a turn
+    const Pair zero{all_of(0), all_of(0)};
+    odd[1] = times(half, minus_i(odd[1], odd[1]));
+    odd[2] = minus_i(zero, odd[2]);
+    odd[3] = times(half, minus_i(zero - odd[3], odd[3]));
+    for (int k = 0; k < 4; ++k) x[k] = even[k] + odd[k], x[k + 4] = even[k] - odd[k];
+  }
+};
+template <>
+struct Few<3> {
+  static HWY_INLINE void transform(Pair* x) {
+    const Pair sum = x[1] + x[2], difference = x[1] - x[2];
+    const Pair mean = plus(x[0], all_of(real(-0.5)), sum),
+               turned = times(all_of(real(0.866025403784438647)), difference);  // sin(2π/3)
+    x[0] = x[0] + sum, x[1] = minus_i(mean, turned), x[2] = plus_i(mean, turned);
+  }
+};
+template <>
+struct Few<5> {
+  static HWY_INLINE void transform(Pair* x) {
+    const Vector cos1 = all_of(real(0.309016994374947424)),
+                 cos2 = all_of(real(-0.809016994374947424));  // of 2π/5 and 4π/5
+    const Vector sin1 = all_of(real(0.951056516295153572)),
+                 sin2 = all_of(real(0.587785252292473129));
+    const Pair a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
+    const Pair near = plus(plus(x[0], cos1, a), cos2, b), far = plus(plus(x[0], cos2, a), cos1, b);
+    const Pair near_turned = plus(times(sin1, c), sin2, d),
+               far_turned = plus(times(sin2, c), hn::Neg(sin1), d);
+    x[0] = x[0] + (a + b);
+    x[1] = minus_i(near, near_turned), x[4] = plus_i(near, near_turned);
+    x[2] = minus_i(far, far_turned), x[3] = plus_i(far, far_turned);
+  }
+};
+
+template <int kRadix, bool kIsEach>
+void pass_of_radix(const FourierPass& pass, const real* HWY_RESTRICT from_re,
+                   const real* HWY_RESTRICT from_im, real* HWY_RESTRICT to_re,
+                   real* HWY_RESTRICT to_im) {
+  const int64_t stride = pass.stride, apart = pass.parts * stride;
+  for (int64_t p = 0; p < pass.parts; ++p) {
+    const int64_t first = p * stride, place = kRadix * p;
+    Pair turns[kRadix];
+    for (int k = 1; k < kRadix && !kIsEach; ++k)
+      turns[k] = {all_of(pass.turn_re[place + k]), all_of(pass.turn_im[place + k])};
+    over_row(stride, [&](int64_t q, auto part) HWY_ATTR {
+      Pair x[kRadix];
+      for (int j = 0; j < kRadix; ++j) {
+        const int64_t at = first + j * apart + q;
+        x[j] = {part.load(from_re + at), part.load(from_im + at)};
+      }
+      Few<kRadix>::transform(x);
+      for (int k = 0; k < kRadix; ++k) {
+        const int64_t at = (place + k) * stride + q;
+        if constexpr (kIsEach)
+          x[k] = x[k] * Pair{part.load(pass.turn_re + at), part.load(pass.turn_im + at)};
+        else if (k > 0)
+          x[k] = x[k] * turns[k];
+        part.store(x[k].re, to_re + at), part.store(x[k].im, to_im + at);
+      }
+    });
+  }
+}
+
+void pass_of(const FourierPass& pass, const real* from_re, const real* from_im, real* to_re,
+             real* to_im) {
+  if (pass.is_each) return pass_of_radix<4, true>(pass, from_re, from_im, to_re, to_im);
+  if (pass.radix == 2) return pass_of_radix<2, false>(pass, from_re, from_im, to_re, to_im);
+  if (pass.radix == 3) return pass_of_radix<3, false>(pass, from_re, from_im, to_re, to_im);
+  if (pass.radix == 4) return pass_of_radix<4, false>(pass, from_re, from_im, to_re, to_im);
+  if (pass.radix == 8) return pass_of_radix<8, false>(pass, from_re, from_im, to_re, to_im);
+  pass_of_radix<5, false>(pass, from_re, from_im, to_re, to_im);
+}
+
+void split_of(int64_t n, const real* from, real* re, real* im) {
+  int64_t i = 0;
+  for (; i + kVector <= n; i += kVector) {
+    Vector a, b;
+    hn::LoadInterleaved2(Tag(), from + 2 * i, a, b);
+    hn::StoreU(a, Tag(), re + i), hn::StoreU(b, Tag(), im + i);
+  }
+  for (; i < n; ++i) re[i] = from[2 * i], im[i] = from[2 * i + 1];
+}
+
+void merge_of(int64_t n, const real* re, const real* im, real* to) {
+  int64_t i = 0;
+  for (; i + kVector <= n; i += kVector)
+    hn::StoreInterleaved2(hn::LoadU(Tag(), re + i), hn::LoadU(Tag(), im + i), Tag(), to + 2 * i);
+  for (; i < n; ++i) to[2 * i] = re[i], to[2 * i + 1] = im[i];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace attn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attn {
+HWY_EXPORT(pass_of);
+HWY_EXPORT(split_of);
+HWY_EXPORT(merge_of);
+
+void fourier_pass(const FourierPass& pass, const real* from_re, const real* from_im, real* to_re,
+                  real* to_im) {
+  HWY_DYNAMIC_DISPATCH(pass_of)(pass, from_re, from_im, to_re, to_im);
+}
+void split_complex(int64_t n, const real* from, real* re, real* im) {
+  HWY_DYNAMIC_DISPATCH(split_of)(n, from, re, im);
+}
+void merge_complex(int64_t n, const real* re, const real* im, real* to) {
+  HWY_DYNAMIC_DISPATCH(merge_of)(n, re, im, to);
+}
+
+}  // namespace attn
+#endif

@@ -1,0 +1,39 @@
+// What a decoder with a cache of a type, or one that forgets, answers position by position: for
+// fidelity, and for the scores of models whose decoder forgets.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "variants/api/variant_info.h"
+
+namespace attn {
+
+// q [batch, heads, length, head_dim], k, v [batch, kv_heads, length, head_dim], gates [batch,
+// heads, length, width] -> as q: each position by a step after those before it. O(length²) and a
+// cache of the whole length.
+Tensor decoded_rows(const Attention& attention, CacheType cache, const Tensor& q, const Tensor& k,
+                    const Tensor& v, std::span<const Var> gates);
+
+// The weights of these answers, as implied_weights(): keys are cached in the type of the keys of
+// `cache`, and the values that show them in float32. Costs length / head_dim times as much.
+Tensor decoded_weights(const Attention& attention, CacheType cache, const Tensor& q,
+                       const Tensor& k, std::span<const Var> gates);
+
+// While one lives, passes of models without gradients answer as decoders that forget do, every
+// position by a step; other attentions answer as ever. Of the thread that made it.
+class AnsweredBySteps {
+ public:
+  AnsweredBySteps();
+  ~AnsweredBySteps();
+  AnsweredBySteps(const AnsweredBySteps&) = delete;
+  AnsweredBySteps& operator=(const AnsweredBySteps&) = delete;
+  static bool is_asked();
+};
+
+// Why no model can be scored so with this variant; nullopt: it can, or its decoder does not forget.
+std::optional<std::string> why_no_steps(const VariantInfo& variant, const Params& params,
+                                        bool causal);
+
+}  // namespace attn

@@ -1,0 +1,68 @@
+// See serving_table.h.
+#include "harness/tables/serving_table.h"
+
+#include <functional>
+#include <utility>
+
+#include "harness/tables/verified_notes.h"
+
+namespace attn {
+namespace {
+
+using Show = std::function<std::string(const Row&)>;
+
+std::string in_ms(double seconds) { return fmt::format("{:.3g}", seconds * 1e3); }
+
+const ServingFigures& serving_of(const Row& row) { return row.speed().serving.value(); }
+
+std::vector<std::pair<std::string, Show>> columns_of(bool has_prompts) {
+  std::vector<std::pair<std::string, Show>> columns = {{"call", show_time}};
+  if (has_prompts)
+    columns.emplace_back("first token",
+                         [](const Row& row) { return in_ms(*serving_of(row).first_token_s); });
+  columns.emplace_back("token p50",
+                       [](const Row& row) { return in_ms(serving_of(row).token_p50_s); });
+  columns.emplace_back("p99", [](const Row& row) { return in_ms(serving_of(row).token_p99_s); });
+  columns.emplace_back("tokens/s of the call", [](const Row& row) {
+    return fmt::format("{:.4g}", row.speed().tokens_per_s);
+  });
+  columns.emplace_back("generated/s", [](const Row& row) {
+    return fmt::format("{:.4g}", serving_of(row).generated_per_s);
+  });
+  columns.emplace_back("state", [](const Row& row) {
+    const auto& bytes = row.speed().state_bytes;
+    return bytes ? human_bytes(static_cast<double>(*bytes)) : "";
+  });
+  return columns;
+}
+
+}  // namespace
+
+Table serving_table(const std::string& group, const Grid& grid) {
+  const ServingFigures* any = nullptr;
+  for (const auto& [place, row] : grid.cells)
+    if (row->is_ok() && row->speed().serving) any = &serving_of(*row);
+  const auto columns = columns_of(any && any->first_token_s);
+  Table table{.title = "workload as it is served, times in ms; " + group,
+              .columns = {"variant"},
+              .rows = {},
+              .notes = {}};
+  for (const auto& [name, show] : columns) table.columns.push_back(name);
+  fill(table, grid, show_time);  // and why there is none
+  for (size_t i = 0; i < grid.labels.size(); ++i) {
+    const Row* const row = grid.find(grid.labels[i], grid.columns.back());
+    const bool is_ok = row && row->is_ok();
+    for (size_t j = 1; j < columns.size(); ++j)
+      table.rows[i].push_back(is_ok ? columns[j].second(*row) : "");
+  }
+  if (any)
+    table.notes.push_back(fmt::format(
+        "call: all sequences in one call (median ± half its 95 % interval){}; token: between two "
+        "tokens of a sequence, in that call and {} calls after it of one token each; state: of "
+        "all sequences",
+        any->first_token_s ? ", and so the time to the first token of its prompts" : "",
+        any->calls - 1));
+  return table;
+}
+
+}  // namespace attn

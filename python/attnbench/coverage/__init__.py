@@ -1,0 +1,1 @@
+"""`attnbench coverage`: variants and settings that no row has, what each would cost, and which tell most."""

@@ -1,0 +1,30 @@
+"""Chromium for tests: where it is, and how a test runs a module of tests/python that drives it, which needs the packages of .venv-browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import unittest
+from typing import Any
+
+from ..faults import ROOT
+
+PYTHON = ROOT / ".venv-browser" / "bin" / "python"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def needs_browser(case: type[unittest.TestCase]) -> type[unittest.TestCase]:
+    """Skips the case where there is no browser, or nothing that drives one."""
+    case = unittest.skipUnless(PYTHON.exists(), "no .venv-browser here: scripts/setup --venv browser")(case)
+    return unittest.skipUnless(CHROMIUM, "no Chromium here: apt-get install chromium")(case)
+
+
+def drive(module: str, *words: object) -> Any:
+    """What `module` of tests/python, such as dev.drive_site, prints as JSON when it gets Chromium's path and `words`. Raises AssertionError
+    with its message where it stops."""
+    command = [PYTHON, "-m", f"tests.python.{module}", CHROMIUM, *words]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
