@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
     building.add_argument("--python", action="append", help="a Python to build for; default: this one")
     trying = verbs.add_parser("try", help="install and run a wheel in a chroot")
     trying.add_argument("wheel", type=Path)
-    trying.add_argument("--suite", default="bookworm", help="of Debian: bookworm (12), trixie (13); default: bookworm")
+    trying.add_argument("--suite", default="bookworm", help="of Debian: bookworm (12), trixie (13), forky (14, with Python 3.14); default: bookworm")
     trying.add_argument("--python", default="", metavar="FOLDER", help="of another Python, with its absolute path; default: Debian's")
     trying.add_argument("--plugin", action="store_true", help="with a compiler there, compile and run a plug-in")
     trying.add_argument("--profile", default="quick", help="what is measured there; default: quick")

@@ -15,6 +15,7 @@ TOLD = ("PIP_", "UV_", "http_proxy", "https_proxy", "no_proxy")
 FILES = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 APT = Path("/etc/apt/apt.conf.d")
 MIRROR = "http://deb.debian.org/debian"
+SCRIPTS = Path("/usr/share/debootstrap/scripts")
 
 
 class CannotMake(Exception):
@@ -63,8 +64,10 @@ class Root:
 
     def _make(self, suite: str, packages: tuple[str, ...]) -> None:
         included = ",".join(("ca-certificates", *packages))
+        # A suite that is newer than debootstrap is made as unstable is.
+        script = SCRIPTS / (suite if (SCRIPTS / suite).exists() else "sid")
         done = subprocess.run(
-            ["debootstrap", "--variant=minbase", f"--include={included}", suite, self.folder, MIRROR],
+            ["debootstrap", "--variant=minbase", f"--include={included}", suite, self.folder, MIRROR, script],
             capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode != 0:
