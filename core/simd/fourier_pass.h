@@ -19,11 +19,19 @@ struct FourierPass {
   bool is_each;
   const real *turn_re, *turn_im;
 };
-void fourier_pass(const FourierPass& pass, const real* from_re, const real* from_im, real* to_re,
-                  real* to_im);
 
-// n complex numbers, one after the other, as two arrays, and back.
-void split_complex(int64_t n, const real* from, real* re, real* im);
-void merge_complex(int64_t n, const real* re, const real* im, real* to);
+// Where a pass reads or writes: two arrays, or complex numbers one after the other at `re`, where
+// `im` is null. `is_swapped`, for complex numbers alone: the real part is taken as the imaginary
+// one and the other way round. A backward transform is a forward one between two such swaps.
+template <class Real>
+struct FourierNumbers {
+  Real *re, *im;
+  bool is_swapped = false;
+};
+// The first of several passes, of radix 4, may read complex numbers, and the last may write them.
+void fourier_pass(const FourierPass& pass, FourierNumbers<const real> from,
+                  FourierNumbers<real> to);
+// The radix up to which powers of two are fastest: 4 or 8.
+int most_fourier_radix();
 
 }  // namespace attn

@@ -32,10 +32,6 @@ real* grown(Lines& lines, int64_t reals) {
   return data_of(lines);
 }
 
-struct Split {
-  real *re, *im;
-};
-
 }  // namespace
 
 struct Fft::Plan {
@@ -84,11 +80,11 @@ Fft::Plan::Plan(int64_t length) {
       [=](int64_t i) { return i / width * (i % width); });
   left = width;
   while (left > 1) {
-    const int radix = left % 8 == 0 && left != 16 ? 8
-                      : left % 4 == 0             ? 4
-                      : left % 2 == 0             ? 2
-                      : left % 3 == 0             ? 3
-                                                  : 5;
+    const int radix = left % 8 == 0 && left != 16 && most_fourier_radix() == 8 ? 8
+                      : left % 4 == 0                                          ? 4
+                      : left % 2 == 0                                          ? 2
+                      : left % 3 == 0                                          ? 3
+                                                                               : 5;
     add(rows, radix, left, length / left);
     left /= radix;
   }
@@ -138,24 +134,27 @@ void Fft::Plan::convolve(bool is_backward, int64_t length, const Complex* from, 
 void Fft::run(bool is_backward, const Complex* from, Complex* to) const {
   if (plan_->longer) return plan_->convolve(is_backward, length_, from, to);
   thread_local Lines lines;
+  // Both buffers are of this thread: within `to`, the two parts would lie a power of two apart, in
+  // the same cache sets and, for the processor's look at addresses, in each other's way.
   const int64_t width = length_ / kFftRows, size = length_ + kFftSkew;
-  real* const mine = grown(lines, 2 * size);
-  real* const out = reinterpret_cast<real*>(to);
-  Split a{mine, mine + size}, b{out, out + length_};  // the last pass must not write into `to`
-  if (plan_->rows.size() % 2 == 0) std::swap(a, b);
-  // Backward is forward with real and imaginary parts exchanged, before and after.
-  const auto pass = [&](const FourierPass& each) {
-    fourier_pass(each, a.re, a.im, b.re, b.im);
-    std::swap(a, b);
+  using Numbers = FourierNumbers<real>;
+  real* const mine = grown(lines, 4 * size);
+  Numbers a{mine, mine + size}, b{mine + 2 * size, mine + 3 * size};
+  const auto pass = [&](const FourierPass& each, Numbers target) {
+    fourier_pass(each, {a.re, a.im, a.is_swapped}, target);
   };
-  split_complex(length_, reinterpret_cast<const real*>(from), is_backward ? a.im : a.re,
-                is_backward ? a.re : a.im);
-  for (const FourierPass& each : plan_->columns) pass(each);
-  transpose(kFftRows, width, a.re, width, b.re, kFftRows);
-  transpose(kFftRows, width, a.im, width, b.im, kFftRows);
-  std::swap(a, b);
-  for (const FourierPass& each : plan_->rows) pass(each);
-  merge_complex(length_, is_backward ? a.im : a.re, is_backward ? a.re : a.im, out);
+  const Numbers out{reinterpret_cast<real*>(to), nullptr, is_backward};
+  fourier_pass(plan_->columns[0], {reinterpret_cast<const real*>(from), nullptr, is_backward}, a);
+  pass(plan_->columns[1], b);
+  transpose(kFftRows, width, b.re, width, a.re, kFftRows);
+  transpose(kFftRows, width, b.im, width, a.im, kFftRows);
+  const std::vector<FourierPass>& rows = plan_->rows;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    pass(rows[i], i + 1 < rows.size() ? b : out);
+    std::swap(a, b);
+  }
+  for (int64_t i = 0; rows.empty() && i < length_; ++i)  // 16 numbers
+    to[i] = is_backward ? Complex(a.im[i], a.re[i]) : Complex(a.re[i], a.im[i]);
 }
 
 }  // namespace attn
