@@ -1,6 +1,7 @@
 // One source, compiled by Highway for each instruction set; see fourier_pass.h.
 #include "core/simd/fourier_pass.h"
 
+#include "core/base/check.h"
 #include "core/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -125,7 +126,7 @@ struct Joined {
     hn::LoadInterleaved2(Tag(), apart, x.re, x.im);
     return turned(x);
   }
-  HWY_INLINE void store(Partial part, Pair x, int64_t at) const {  // of no length in use
+  HWY_INLINE void store(Partial part, Pair x, int64_t at) const {
     HWY_ALIGN real both[2 * kVector];
     x = turned(x);
     hn::StoreInterleaved2(x.re, x.im, Tag(), both);
@@ -199,6 +200,9 @@ HWY_EXPORT(most_radix);
 
 void fourier_pass(const FourierPass& pass, FourierNumbers<const real> from,
                   FourierNumbers<real> to) {
+  ATTN_CHECK(from.im || (pass.radix == 4 && !pass.is_each && to.im),
+             "a pass of radix {} cannot read complex numbers here", pass.radix);
+  ATTN_CHECK(to.im || !pass.is_each, "a pass with a turn of each number writes two arrays");
   HWY_DYNAMIC_DISPATCH(pass_of)(pass, from, to);
 }
 int most_fourier_radix() { return HWY_DYNAMIC_DISPATCH(most_radix)(); }

@@ -1,6 +1,7 @@
 // One pass of a fast Fourier transform in Stockham's order (Cochran et al. 1967, Proc. IEEE
-// 55(10)): `radix` numbers are combined at a time, the results stand in order, real and imaginary
-// parts are arrays of their own. About 5·log2(radix) FLOPs a number, memory O(1).
+// 55(10)): `radix` numbers are combined at a time, the results stand in order. Real and imaginary
+// parts are arrays of their own but where a pass reads or writes complex numbers. About
+// 5·log2(radix) FLOPs a number, memory O(1).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct FourierNumbers {
   Real *re, *im;
   bool is_swapped = false;
 };
-// The first of several passes, of radix 4, may read complex numbers, and the last may write them.
+// A pass of radix 4 with a turn a group may read complex numbers, and one of any radix with a turn
+// a group may write them; none does both.
 void fourier_pass(const FourierPass& pass, FourierNumbers<const real> from,
                   FourierNumbers<real> to);
 // The radix up to which powers of two are fastest: 4 or 8.

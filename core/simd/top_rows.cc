@@ -22,9 +22,8 @@ namespace HWY_NAMESPACE {
 constexpr int64_t kMostGroups = 256;
 constexpr int64_t kRanked = 256;  // more scores are partitioned, which takes longer for few
 
-// Moves the lanes that pass, in their order, before the others. Of 1.0.3, Highway's Compress for
-// AVX2 copies its table of 1 KiB to the stack at each call where a build is for all processors: the
-// table here is static.
+// Moves the lanes that pass, in their order, before the others. GCC 12 copies the table of Compress
+// for AVX2 (Highway 1.0.3), of 1 KiB, to the stack at each call: the table here is static.
 #if HWY_TARGET == HWY_AVX2 && !defined(ATTN_DOUBLE)
 struct Orders {  // for each mask, eight lanes of four bits each
   uint32_t lanes[256];

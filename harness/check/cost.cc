@@ -3,7 +3,6 @@
 // Costs a few forward passes of at most 700 positions, in one thread.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -126,7 +125,7 @@ void tell_counted(const Subject& subject, double CountedCost::*field, const char
 // blocks up to 2 MiB: a correct variant with a gate grew by 2 to 10 MiB more than the pool counts.
 // A second pass finds all of them there: even a matrix of bytes shows. The kernel may still give a
 // block its huge page in that pass, once (7 MiB were seen); what a variant takes itself shows in
-// every pass, so the least of a few passes is held against the limit.
+// other passes too: two of three later passes must stay below the limit.
 constexpr int64_t kBesideFirst = 12 << 20, kBesideSecond = 3 << 20;
 constexpr int kLaterPasses = 3;
 constexpr int64_t kLengthOfMatrix = 2048;
@@ -149,7 +148,7 @@ void look_beside_the_pool(const Subject& subject, bool causal, bool gradients, V
   const int64_t live = memory_use().live_total;
   const auto expect = [&](int64_t growth, int64_t pooled, int64_t allowed, std::string_view pass) {
     verdict.require(growth - pooled <= allowed,
-                    "the process grew by {:.1f} MiB in {} pass{}, of which the pool counts {:.1f} "
+                    "the process grew by {:.1f} MiB in {}{}, of which the pool counts {:.1f} "
                     "({}): memory must come from the pool, as that of tensors does",
                     static_cast<double>(growth) / (1 << 20), pass,
                     gradients ? " with gradients" : "", static_cast<double>(pooled) / (1 << 20),
@@ -158,11 +157,15 @@ void look_beside_the_pool(const Subject& subject, bool causal, bool gradients, V
   const std::optional<int64_t> first = resident_growth(run);
   if (!first) return;
   const int64_t pooled = memory_use().peak_total - live;
-  expect(*first, pooled, kBesideFirst + (gradients ? pooled : 0), "the first");
-  int64_t later = std::numeric_limits<int64_t>::max();
-  for (int pass = 0; pass < kLaterPasses && later > kBesideSecond; ++pass)
-    later = std::min(later, resident_growth(run).value_or(0));
-  expect(later, 0, kBesideSecond, "each later");
+  expect(*first, pooled, kBesideFirst + (gradients ? pooled : 0), "the first pass");
+  std::vector<int64_t> later;
+  const auto within = [&] {
+    return std::ranges::count_if(later, [](int64_t growth) { return growth <= kBesideSecond; });
+  };
+  while (std::ssize(later) < kLaterPasses && within() < 2)
+    later.push_back(resident_growth(run).value_or(0));
+  std::ranges::sort(later);
+  expect(later[1], 0, kBesideSecond, "two of three later passes");
 }
 
 }  // namespace

@@ -104,6 +104,9 @@ def faults_in(wheel: Path) -> list[str]:
             faults.append(f"{needed} is not in it")
     if not any(re.fullmatch(r"attnbench/_core\.[^/]*\.so", name) for name in names):
         faults.append("the extension attnbench/_core is not in it")
+    python = re.search(r"-cp3(\d+)-", wheel.name)
+    if python and int(python[1]) >= 12 and ("-abi3-" not in wheel.name or "attnbench/_core.abi3.so" not in names):
+        faults.append("it is for one Python; from 3.12 on a wheel is for all later ones (abi3)")
     for name in names:
         library = re.fullmatch(r"attnbench\.libs/([^/]+?)(-[0-9a-f]{8})?\.so[^/]*", name)
         if library and not any(re.fullmatch(rf"{stem}[-.\d]*", library[1]) for stem in LICENCES):

@@ -134,8 +134,9 @@ void Fft::Plan::convolve(bool is_backward, int64_t length, const Complex* from, 
 void Fft::run(bool is_backward, const Complex* from, Complex* to) const {
   if (plan_->longer) return plan_->convolve(is_backward, length_, from, to);
   thread_local Lines lines;
-  // Both buffers are of this thread: within `to`, the two parts would lie a power of two apart, in
-  // the same cache sets and, for the processor's look at addresses, in each other's way.
+  // Both buffers are of this thread. In `to`, the two parts of a power of two from 1024 on would be
+  // a multiple of 4 KiB apart: they share cache sets, and a load waits for a store whose address
+  // has the same last 12 bits.
   const int64_t width = length_ / kFftRows, size = length_ + kFftSkew;
   using Numbers = FourierNumbers<real>;
   real* const mine = grown(lines, 4 * size);

@@ -65,9 +65,9 @@ class Root:
     def _make(self, suite: str, packages: tuple[str, ...]) -> None:
         included = ",".join(("ca-certificates", *packages))
         # A suite that is newer than debootstrap is made as unstable is.
-        script = SCRIPTS / (suite if (SCRIPTS / suite).exists() else "sid")
+        script = [] if (SCRIPTS / suite).exists() or not SCRIPTS.exists() else [SCRIPTS / "sid"]
         done = subprocess.run(
-            ["debootstrap", "--variant=minbase", f"--include={included}", suite, self.folder, MIRROR, script],
+            ["debootstrap", "--variant=minbase", f"--include={included}", suite, self.folder, MIRROR, *script],
             capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode != 0:

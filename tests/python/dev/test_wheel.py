@@ -68,8 +68,8 @@ class Refused(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def made(self, *names: str, tag: str = "manylinux_2_36_x86_64") -> Path:
-        path = self.folder / f"attnbench-1.0.0-cp311-cp311-{tag}.whl"
+    def made(self, *names: str, tag: str = "manylinux_2_36_x86_64", python: str = "cp311-cp311") -> Path:
+        path = self.folder / f"attnbench-1.0.0-{python}-{tag}.whl"
         with zipfile.ZipFile(path, "w") as held:
             for name in names:
                 held.writestr(name, "x" * 100)
@@ -80,6 +80,14 @@ class Refused(unittest.TestCase):
     def test_a_whole_wheel_passes(self) -> None:
         libraries = ("libfmt-5c5e7a1e.so.9.1.0", "libhwy-0a1b2c3d.so.1.0.3", "libboost_program_options-eb83ec57.so.1.74.0", "libgomp-24e2ab19.so.1.0.0")
         self.assertEqual(wheel.faults_in(self.made(*self.WHOLE, *(f"attnbench.libs/{name}" for name in libraries))), [])
+
+    def test_from_python_3_12_on_a_wheel_is_for_all_later_ones(self) -> None:
+        stable = (*wheel.NEEDED, "attnbench/_core.abi3.so")
+        self.assertEqual(wheel.faults_in(self.made(*stable, python="cp312-abi3")), [])
+        for names, python in ((stable, "cp312-cp312"), (self.WHOLE, "cp312-abi3"), (self.WHOLE, "cp313-cp313")):
+            (fault,) = wheel.faults_in(self.made(*names, python=python))
+            self.assertIn("for all later ones (abi3)", fault)
+        self.assertEqual(PROJECT["cibuildwheel"]["build"].split()[-1], "cp312-*")
 
     def test_each_fault_is_told(self) -> None:
         for left in range(len(self.WHOLE)):
