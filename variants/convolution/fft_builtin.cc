@@ -142,7 +142,7 @@ void Fft::run(bool is_backward, const Complex* from, Complex* to) const {
   real* const mine = grown(lines, 4 * size);
   Numbers a{mine, mine + size}, b{mine + 2 * size, mine + 3 * size};
   const auto pass = [&](const FourierPass& each, Numbers target) {
-    fourier_pass(each, {a.re, a.im, a.is_swapped}, target);
+    fourier_pass(each, {a.re, a.im}, target);
   };
   const Numbers out{reinterpret_cast<real*>(to), nullptr, is_backward};
   fourier_pass(plan_->columns[0], {reinterpret_cast<const real*>(from), nullptr, is_backward}, a);

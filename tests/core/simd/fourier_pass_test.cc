@@ -8,7 +8,6 @@
 #include <numbers>
 #include <vector>
 
-#include "core/tensor/tensor.h"
 #include "tests/core/simd/on_every_isa.h"
 
 namespace attn::fourier_pass_test {
@@ -40,9 +39,9 @@ struct Held {
 };
 
 Numbers normal(int64_t n, const char* name) {
-  const Tensor drawn = Tensor::normal({2 * n}, rng(1, name));
+  const std::vector<real> drawn = normals(2 * n, name);
   Numbers numbers;
-  for (int64_t i = 0; i < n; ++i) numbers.emplace_back(drawn[2 * i], drawn[2 * i + 1]);
+  for (size_t i = 0; i < drawn.size(); i += 2) numbers.emplace_back(drawn[i], drawn[i + 1]);
   return numbers;
 }
 
