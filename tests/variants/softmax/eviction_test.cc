@@ -129,6 +129,7 @@ TEST(Eviction, ToldPositionsAreThoseThatAStepSees) {
       ASSERT_EQ(seen.size(), 4U);
       for (int64_t h = 0; h < 4; ++h) {
         const std::vector<int32_t>& own = seen[static_cast<size_t>(h)];
+        ASSERT_FALSE(own.empty()) << each.name;
         EXPECT_TRUE(std::is_sorted(own.begin(), own.end()));
         EXPECT_EQ(own.back(), i);
         EXPECT_LE(own.size(), static_cast<size_t>(forgets ? kBudget + 1 : kLength)) << each.name;
