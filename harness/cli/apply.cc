@@ -1,5 +1,6 @@
 // attnbench apply: one variant on the user's own arrays, with gradients and the user's own weights
 // on request.
+#include <algorithm>
 #include <cmath>
 
 #include "harness/cli/apply_inputs.h"
@@ -47,12 +48,15 @@ void tell_unread(const Arguments& arguments, const std::string& variant,
 
 attn_apply::Request request_of(const Arguments& arguments, const Chosen& chosen,
                                const ApplyInputs& in) {
+  const std::optional<int64_t> prompt = read_prompt(arguments, in);
   return {.variant = chosen.variant->name,
           .params = chosen.params,
           .q = {in.q.shape, in.q.values},
           .k = {in.k.shape, in.k.values},
           .v = {in.v.shape, in.v.values},
-          .causal = arguments.has("causal"),
+          .causal = prompt || arguments.has("causal"),
+          .prompt = prompt,
+          .tells_seen = arguments.has("seen"),
           .kv_lengths = in.kv_lengths,
           .gates = read_named(arguments, "input", in.kv_lengths),
           .weights = read_named(arguments, "set"),
@@ -79,12 +83,39 @@ void add_gradients(const Arguments& arguments, const ApplyInputs& in,
   request.grad_out = {grad.shape, grad.values};
 }
 
+void require_request(const VariantInfo& info, const Params& params,
+                     const attn_apply::Request& request) {
+  const std::vector<int64_t>&q = request.q.shape, &k = request.k.shape;
+  const AttentionShape shape{q[0], q[1], q[2], k[2], q[3], request.causal};
+  require_runnable(info, params, shape);
+  if (!request.prompt) return;
+  if (const auto reason = info.why_no_decoder(shape, params))
+    throw_error(fmt::format("--prompt: {} {}", info.name, *reason));
+}
+
+// [batch, heads, steps, most positions that a step saw], -1 behind the last one of each.
+Array array_of_seen(const attn_apply::Output& output, const std::vector<int64_t>& q) {
+  size_t most = 0;
+  for (const auto& step : output.seen)
+    for (const auto& positions : step) most = std::max(most, positions.size());
+  const size_t rows = static_cast<size_t>(q[0] * q[1]), steps = output.seen.size();
+  Array array{.shape = {q[0], q[1], std::ssize(output.seen), static_cast<int64_t>(most)},
+              .values = std::vector<double>(rows * steps * most, -1),
+              .type = "<i4"};
+  for (size_t step = 0; step < steps; ++step)
+    for (size_t row = 0; row < rows; ++row)
+      std::copy(output.seen[step][row].begin(), output.seen[step][row].end(),
+                array.values.begin() + static_cast<int64_t>((row * steps + step) * most));
+  return array;
+}
+
 // A variant that hides the future under every mask is compared with exact attention that hides it
 // too: the difference would be mostly the future.
 void tell_error(const Chosen& chosen, const Params& params, attn_apply::Request request,
                 const std::vector<double>& out) {
   const VariantInfo& info = *chosen.variant;
-  if (const auto why = why_no_fidelity({.variant = &info, .params = chosen.params}))
+  if (const auto why =
+          why_no_fidelity({.variant = &info, .params = chosen.params, .causal = request.causal}))
     return print(fmt::format("no error against exact attention: {} {}\n", info.name, *why));
   const bool hides = !request.causal && info.always_causal && info.always_causal(params);
   if (hides)
@@ -92,7 +123,7 @@ void tell_error(const Chosen& chosen, const Params& params, attn_apply::Request 
         "{} hides the future without --causal too: exact attention here is the causal one\n",
         info.name));
   request.causal = request.causal || hides;
-  request.variant = exact_reference().name;
+  request.variant = exact_reference().name, request.prompt.reset();
   request.params.clear(), request.weights.clear(), request.gates.clear(), request.grad_out = {};
   print(fmt::format("relative error against {}exact attention: {:.3e}\n", hides ? "causal " : "",
                     relative_error(out, attn_apply::run_double(request).out)));
@@ -110,13 +141,11 @@ int run_apply(const Arguments& arguments) {
   const ApplyInputs in = read_inputs(arguments, read);
   ATTN_CHECK(arguments.has("out"), "apply needs --out FILE.npy");
   attn_apply::Request request = request_of(arguments, chosen, in);
-  require_runnable(
-      *chosen.variant, params,
-      {in.q.shape[0], in.q.shape[1], in.q.shape[2], in.k.shape[2], in.q.shape[3], request.causal});
+  require_request(*chosen.variant, params, request);
   const std::map<std::string, std::string> of_gates = named_files(arguments, "grad-input");
   add_gradients(arguments, in, of_gates, request);
   for (const auto& [name, path] : of_gates) require_writable(path);
-  for (const char* const option : {"out", "grad-q", "grad-k", "grad-v"})
+  for (const char* const option : {"out", "seen", "grad-q", "grad-k", "grad-v"})
     if (arguments.has(option)) require_writable(arguments.get(option));
 
   const attn_apply::Output output = answered([&] {
@@ -133,6 +162,7 @@ int run_apply(const Arguments& arguments) {
   for (const Result& result : results)
     if (arguments.has(result.option))
       write_npy(arguments.get(result.option), {result.like->shape, *result.values, in.q.type});
+  if (request.tells_seen) write_npy(arguments.get("seen"), array_of_seen(output, in.q.shape));
   for (const auto& [name, path] : of_gates)
     write_npy(path, {request.gates.at(name).shape, output.grad_gates.at(name), in.q.type});
   tell_unread(arguments, chosen.variant->name, read);
@@ -170,6 +200,12 @@ Verb apply_verb() {
            {"list-weights", 0, "",
             "scope layer: lists the weights that --set replaces, with their shapes, and stops"},
            {"causal", 0, "", "query i sees keys j <= i + kv_len - q_len"},
+           {"prompt", 0, "N",
+            "decodes: the first N positions are a prompt, whose answers are the causal forward's, "
+            "each later one is a step; the heads of q may share fewer heads of k and v"},
+           {"seen", 0, "FILE",
+            "with --prompt, of a cache that forgets (full[evict=...]): the positions that each "
+            "step saw, int32 [batch, heads, steps, most of them], ascending, -1 behind the last"},
            {"kv-lengths", 0, "FILE",
             "int32 or int64 [batch]: valid keys; the others are padding and may hold anything, "
             "NaN too, and so may queries of self-attention there"},

@@ -81,6 +81,13 @@ std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int
   return lengths;
 }
 
+void require_shared_heads(const Array& q, const Array& k) {
+  require_same(q, "q", k, "k", {0, 3});
+  ATTN_CHECK(q.shape[1] % k.shape[1] == 0,
+             "--q is {} but --k is {}: the heads of queries must be a multiple of those of keys",
+             q.shape_text(), k.shape_text());
+}
+
 // Nothing, where the variant does not read it and it is not given.
 std::optional<Array> read_if_needed(const Arguments& arguments, const std::string& option,
                                     bool is_read) {
@@ -114,7 +121,9 @@ void require_same(const Array& a, const char* a_name, const Array& b, const char
   for (const size_t i : dims) same = same && a.shape[i] == b.shape[i];
   ATTN_CHECK(same, "--{} is {} but --{} is {}: they must agree in {}", a_name, a.shape_text(),
              b_name, b.shape_text(),
-             dims.size() == a.shape.size() ? "every dimension" : "batch, heads and head_dim");
+             dims.size() == a.shape.size() ? "every dimension"
+             : dims.size() == 3            ? "batch, heads and head_dim"
+                                           : "batch and head_dim");
   ATTN_CHECK(a.type == b.type, "--{} is '{}' but --{} is '{}': one type for all arrays", a_name,
              a.type, b_name, b.type);
 }
@@ -126,7 +135,10 @@ ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& re
   in.v = read_attention_array(arguments, "v");
   in.q = q.value_or(zeros_like(in.v));
   in.k = k.value_or(zeros_like(in.v));
-  require_same(in.q, "q", in.k, "k", {0, 1, 3});
+  if (arguments.has("prompt"))
+    require_shared_heads(in.q, in.k);
+  else
+    require_same(in.q, "q", in.k, "k", {0, 1, 3});
   require_same(in.k, "k", in.v, "v", {0, 1, 2, 3});
   in.kv_lengths = read_lengths(arguments, in.k.shape[0], in.k.shape[2]);
   const bool of_one_sequence = in.q.shape[2] == in.k.shape[2];
@@ -136,6 +148,22 @@ ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& re
   require_finite_values("v", arguments.get("v"), in.v, in.kv_lengths);
   clear_padding(in.q);
   return in;
+}
+
+std::optional<int64_t> read_prompt(const Arguments& arguments, const ApplyInputs& in) {
+  ATTN_CHECK(arguments.has("prompt") || !arguments.has("seen"),
+             "--seen tells what the steps of decoding see; add --prompt N");
+  if (!arguments.has("prompt")) return std::nullopt;
+  for (const char* const option : {"grad-out", "grad-q", "grad-k", "grad-v", "grad-input"})
+    ATTN_CHECK(!arguments.has(option), "--{}: decoding has no gradients; drop it, or --prompt",
+               option);
+  ATTN_CHECK(!arguments.has("kv-lengths"),
+             "--kv-lengths: sequences are decoded at one length; drop it, or --prompt");
+  const int64_t len = in.k.shape[2];
+  ATTN_CHECK(in.q.shape[2] == len,
+             "--q is {} but --k is {}: with --prompt each position is a query and a key",
+             in.q.shape_text(), in.k.shape_text());
+  return arguments.integer("prompt", 0, 0, len - 1);
 }
 
 LayerInputs read_layer_inputs(const Arguments& arguments) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,10 @@ struct ApplyInputs {
 // What the variant does not read may be left out: zeros of the shape of v stand for it. Numbers
 // must be finite but where nobody reads them: in padding, which for queries of self-attention is
 // at the same positions, and in what the variant does not read.
+// To decode, keys and values may have fewer heads, which the query heads share.
 ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& read);
+// How many positions are a prompt; nullopt: nothing is decoded.
+std::optional<int64_t> read_prompt(const Arguments& arguments, const ApplyInputs& in);
 
 // [batch, heads, len, head_dim], of floats.
 Array read_attention_array(const Arguments& arguments, const std::string& option);

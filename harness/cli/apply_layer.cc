@@ -59,7 +59,7 @@ std::string drawn_text(const std::vector<attn_apply::LayerWeight>& weights,
 
 void require_options_of_scope(const Arguments& arguments, bool of_layer) {
   if (of_layer) {
-    for (const char* const option : {"q", "k", "v", "grad-q", "grad-k", "grad-v"})
+    for (const char* const option : {"q", "k", "v", "prompt", "seen", "grad-q", "grad-k", "grad-v"})
       ATTN_CHECK(!arguments.has(option), "--{} is of --scope attention; a layer reads --x", option);
     for (const char* const option : {"input", "grad-input"})
       ATTN_CHECK(!arguments.has(option),

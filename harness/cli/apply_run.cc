@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/ops/ops.h"
+#include "core/ops/ops_heads.h"
 #include "harness/model/residual_blocks.h"
+#include "variants/api/forgetting.h"
 #include "variants/catalog.h"
 
 namespace attn_apply {
@@ -87,6 +90,63 @@ std::vector<attn::Var> gates_of(const attn::Attention& attention,
   return gates;
 }
 
+attn::Var repeated(const attn::Var& keys, int64_t heads) {
+  const int64_t own = keys.value().dim(1);
+  return own == heads ? keys : repeat_heads(keys, heads / own);
+}
+
+// What attention reads.
+struct Rows {
+  attn::Var q, k, v;
+  std::vector<attn::Var> gates;
+
+  Rows between(int64_t begin, int64_t end) const {
+    const auto some = [&](const attn::Var& all) { return slice(all, 2, begin, end); };
+    Rows rows{some(q), some(k), some(v), {}};
+    for (const attn::Var& gate : gates) rows.gates.push_back(some(gate));
+    return rows;
+  }
+  std::vector<attn::Tensor> gate_values() const {
+    std::vector<attn::Tensor> values;
+    for (const attn::Var& gate : gates) values.push_back(gate.value());
+    return values;
+  }
+};
+
+attn::Var forward(const attn::Attention& attention, const Rows& x, const attn::Mask& mask) {
+  const int64_t heads = x.q.value().dim(1);
+  return attention.forward(x.q, repeated(x.k, heads), repeated(x.v, heads), mask, x.gates);
+}
+
+// The rows of the prompt by the causal forward, each later row by a step of decoding.
+Output decoded(const Request& request, const attn::Attention& attention, const Rows& x) {
+  const attn::NoGrad no_grad;
+  const attn::Tensor& keys = x.k.value();
+  const int64_t len = keys.dim(2), prompt = *request.prompt;
+  const auto decoder = attention.decoder(keys.dim(0), len, keys.dim(1));
+  const auto* const teller = dynamic_cast<const attn::TellsPositions*>(decoder.get());
+  ATTN_CHECK(teller || !request.tells_seen,
+             "--seen is of a cache that forgets, such as full[evict=h2o,budget=64]; that of {} "
+             "keeps what it is given",
+             request.variant);
+  Output output;
+  std::vector<attn::Var> rows;
+  if (prompt > 0) {
+    const Rows first = x.between(0, prompt);
+    decoder->extend(first.k.value(), first.v.value(), first.q.value(), first.gate_values());
+    rows.push_back(forward(attention, first, {.causal = true, .kv_lengths = {}}));
+  }
+  for (int64_t i = prompt; i < len; ++i) {
+    const Rows one = x.between(i, i + 1);
+    const attn::Tensor answer(one.q.value().shape());
+    decoder->step(one.q.value(), one.k.value(), one.v.value(), answer, one.gate_values());
+    if (request.tells_seen) output.seen.push_back(teller->positions_seen(one.q.value()));
+    rows.emplace_back(answer);
+  }
+  output.out = numbers(concat(rows, 2).value());
+  return output;
+}
+
 Output checked_run(const Request& request) {
   const attn::VariantInfo& info = attn::find_variant(request.variant);
   const attn::AttentionConfig config = {.heads = request.q.shape[1],
@@ -100,8 +160,9 @@ Output checked_run(const Request& request) {
   const attn::Var q(tensor(request.q), gradients), k(tensor(request.k), gradients),
       v(tensor(request.v), gradients);
   const std::vector<attn::Var> gates = gates_of(*attention, request.gates, gradients);
-  const attn::Var out = attention->forward(
-      q, k, v, {.causal = request.causal, .kv_lengths = request.kv_lengths}, gates);
+  if (request.prompt) return decoded(request, *attention, {q, k, v, gates});
+  const attn::Var out = forward(*attention, {q, k, v, gates},
+                                {.causal = request.causal, .kv_lengths = request.kv_lengths});
   Output output{.out = numbers(out.value())};
   if (gradients) {
     out.backward(tensor(request.grad_out));

@@ -5,9 +5,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <variant>
-#include <stdexcept>
 #include <vector>
 
 namespace attn_apply {
@@ -20,8 +21,11 @@ struct Values {
 struct Request {
   std::string variant;
   std::map<std::string, std::variant<int64_t, double, bool, std::string>> params;
-  Values q, k, v;  // [batch, heads, len, head_dim]
+  Values q, k, v;  // [batch, heads, len, head_dim]; k and v may have fewer heads, which are shared
   bool causal = false;
+  // Decodes: so many positions are a prompt, appended at once, and each later one is a step.
+  std::optional<int64_t> prompt;
+  bool tells_seen = false;                // with a prompt: fills Output::seen
   std::vector<int64_t> kv_lengths;        // [batch], or empty
   std::map<std::string, Values> gates;    // by name, [batch, heads, kv_len, width]
   std::map<std::string, Values> weights;  // replaces those of the same name
@@ -32,6 +36,8 @@ struct Request {
 struct Output {
   std::vector<double> out, grad_q, grad_k, grad_v;
   std::map<std::string, std::vector<double>> grad_gates;
+  // Ascending positions that each step saw: [steps][batch · heads].
+  std::vector<std::vector<std::vector<int32_t>>> seen;
 };
 
 // A layer without its norm, residual and feed-forward: AttentionBlock::bare().

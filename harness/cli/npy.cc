@@ -147,13 +147,16 @@ std::string npy_bytes(const Array& array) {
   bytes += static_cast<char>(length & 255);
   bytes += static_cast<char>(length >> 8);
   bytes += header;
-  for (const double value : array.values) {
-    const float narrow = static_cast<float>(value);
+  const auto append = [&](const auto& number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  };
+  for (const double value : array.values)
     if (array.type == "<f4")
-      bytes.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
+      append(static_cast<float>(value));
+    else if (array.type == "<i4")
+      append(static_cast<int32_t>(value));
     else
-      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  }
+      append(value);
   return bytes;
 }
 

@@ -22,7 +22,7 @@ Array read_npy(const std::string& path);
 // The array of the bytes of a file; `path` names it in an Error.
 Array parse_npy(const std::string& path, const std::string& all);
 
-// The bytes of a file, float32 where the type is <f4, else float64.
+// The bytes of a file of type <f4, <i4 or <f8.
 std::string npy_bytes(const Array& array);
 // Writes through a temporary file beside `path`, so that a failure leaves nothing half-written.
 void write_npy(const std::string& path, const Array& array);

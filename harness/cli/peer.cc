@@ -43,7 +43,7 @@ class Peer {
     const std::string& what = request.what;
     if (what == "hello") return hello();
     if (what == "peak") return peak(request);
-    if (what == "attention" || what == "model") return load(request, line);
+    if (what == "attention" || what == "cache" || what == "model") return load(request, line);
     if (what == "step") {
       ATTN_CHECK(model_, "'step' before 'model'");
       Json losses = Json::array();
@@ -55,6 +55,14 @@ class Peer {
     if (what == "write" && model_) {
       model_->write(*request.folder);
       return Json::object();
+    }
+    if (what == "write" && cache_) {
+      cache_->write(*request.folder);
+      return Json::object();
+    }
+    if (what == "decode") {
+      ATTN_CHECK(cache_, "'decode' before 'cache'");
+      return {{"seconds", timed(request, [&] { cache_->decode(); })}};
     }
     ATTN_CHECK(attention_, "'{}' before 'attention'", what);
     if (what == "forward") return {{"seconds", timed(request, [&] { attention_->forward(); })}};
@@ -82,6 +90,7 @@ class Peer {
   // What was held before is given back first: the largest cases fill the memory.
   Json load(const PeerRequest& request, const Json& line) {
     attention_.reset();
+    cache_.reset();
     model_.reset();
     release_free_memory();
     ATTN_CHECK(request.threads, "threads: missing");
@@ -90,11 +99,16 @@ class Peer {
       model_ = std::make_unique<ModelSide>(line);
       return Json::object();
     }
+    if (request.what == "cache") {
+      cache_ = std::make_unique<CacheSide>(line);
+      return {{"flops", cache_->flops()}};
+    }
     attention_ = std::make_unique<AttentionSide>(line);
     return {{"flops", attention_->flops()}};
   }
 
   std::unique_ptr<AttentionSide> attention_;
+  std::unique_ptr<CacheSide> cache_;
   std::unique_ptr<ModelSide> model_;
 };
 

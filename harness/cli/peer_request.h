@@ -49,6 +49,22 @@ void fields(Archive& archive, AttentionRequest& request) {
   archive.maybe("gates", request.gates);
 }
 
+// Loads a cache, and what the next step brings: the last position of k and v.
+struct CacheRequest {
+  std::string variant;   // SPEC
+  std::string kv_dtype;  // a CacheType
+  std::string q, k, v;  // .npy files, [batch, heads, 1, head_dim], [batch, kv_heads, len, head_dim]
+};
+
+template <class Archive>
+void fields(Archive& archive, CacheRequest& request) {
+  archive("variant", request.variant);
+  archive("kv_dtype", request.kv_dtype);
+  archive("q", request.q);
+  archive("k", request.k);
+  archive("v", request.v);
+}
+
 // Loads a model.
 struct ModelRequest {
   std::string variant;  // SPEC

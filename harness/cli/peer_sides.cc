@@ -1,4 +1,4 @@
-// Reads, builds, runs and writes the two sides of peer_sides.h.
+// Reads, builds, runs and writes the sides of peer_sides.h.
 #include "harness/cli/peer_sides.h"
 
 #include <utility>
@@ -125,6 +125,46 @@ class AttentionSide::State {
   std::unique_ptr<Attention> attention_;
 };
 
+class CacheSide::State {
+ public:
+  explicit State(const CacheRequest& request)
+      : q_(read_tensor(request.q)), k_(read_tensor(request.k)), v_(read_tensor(request.v)) {
+    const std::optional<CacheType> type = value_named<CacheType>(request.kv_dtype);
+    ATTN_CHECK(type, "kv_dtype: '{}' is unknown", request.kv_dtype);
+    const NoGrad no_grad;
+    const int64_t len = k_.dim(2);
+    const auto rows = [](const Tensor& x, int64_t begin, int64_t end) {
+      return slice(Var(x), 2, begin, end).value();
+    };
+    const Chosen chosen = choose_variant(request.variant);
+    attention_ = chosen.variant->build(
+        {.heads = q_.dim(1), .head_dim = q_.dim(3), .max_len = len, .causal = true}, chosen.params);
+    decoder_ = attention_->decoder(q_.dim(0), len, k_.dim(1), Dtype::float32, *type);
+    decoder_->extend(rows(k_, 0, len - 1), rows(v_, 0, len - 1));
+    k_ = rows(k_, len - 1, len);
+    v_ = rows(v_, len - 1, len);
+    out_ = Tensor(q_.shape());
+    decoder_->step(q_, k_, v_, out_);
+  }
+
+  Json flops() const {
+    decoder_->step_back();
+    const double flops = decoder_->step_flops();
+    decoder_->step(q_, k_, v_, out_);
+    return {{"decode", flops}};
+  }
+  const Tensor& decode() const {
+    decoder_->step_back();
+    decoder_->step(q_, k_, v_, out_);
+    return out_;
+  }
+
+ private:
+  Tensor q_, k_, v_, out_;  // of the step
+  std::unique_ptr<Attention> attention_;
+  std::unique_ptr<Decoder> decoder_;
+};
+
 class ModelSide::State {
  public:
   explicit State(const ModelRequest& request)
@@ -196,6 +236,15 @@ Json AttentionSide::flops() const { return state_->flops(); }
 void AttentionSide::forward() const { state_->forward(); }
 void AttentionSide::train() const { state_->train(); }
 void AttentionSide::write(const std::string& folder) const { state_->write(folder); }
+
+CacheSide::CacheSide(const Json& request)
+    : state_(std::make_unique<State>(read_json<CacheRequest>(request))) {}
+CacheSide::~CacheSide() = default;
+Json CacheSide::flops() const { return state_->flops(); }
+void CacheSide::decode() const { state_->decode(); }
+void CacheSide::write(const std::string& folder) const {
+  write_tensor(folder + "/decode.npy", state_->decode());
+}
 
 ModelSide::ModelSide(const Json& request)
     : state_(std::make_unique<State>(read_json<ModelRequest>(request))) {}

@@ -1,5 +1,5 @@
 // What `attnbench peer` times, made from a JSON request of scripts/peers and .npy files: one
-// attention, or the training step of one model.
+// attention, a step of decoding, or the training step of one model.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,20 @@ class AttentionSide {
   // Of both passes that are timed: forward.npy; out.npy, grad_q.npy, … of each input that the
   // variant reads, grad_gate_NAME.npy of each gate, and grad_NAME.npy of each learned weight.
   void write(const std::string& folder) const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+// A step of decoding over a cache, taken back and made again.
+class CacheSide {
+ public:
+  explicit CacheSide(const Json& request);
+  ~CacheSide();
+  Json flops() const;
+  void decode() const;
+  void write(const std::string& folder) const;  // decode.npy
 
  private:
   class State;

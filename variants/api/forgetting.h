@@ -63,6 +63,15 @@ class WeighsPrompts {
   virtual void take_queries(const Tensor& q) = 0;  // [batch, heads, len, head_dim]
 };
 
+// A decoder that tells which positions its steps see.
+class TellsPositions {
+ public:
+  virtual ~TellsPositions() = default;
+  // Those that the last call, a step of queries q [batch, heads, 1, head_dim], saw, its own one
+  // too: ascending, of each query head of each batch entry.
+  virtual std::vector<std::vector<int32_t>> positions_seen(const Tensor& q) const = 0;
+};
+
 inline bool weighs_prompts(const Decoder& decoder) {
   const auto* const weighing = dynamic_cast<const WeighsPrompts*>(&decoder);
   return weighing && weighing->weighs_prompts();

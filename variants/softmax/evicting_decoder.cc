@@ -133,7 +133,18 @@ void EvictingDecoder::do_step(const real* q, const real* k, const real* v, real*
   choose_victims();
 }
 
-// The positions that the next step sees.
+std::vector<std::vector<int32_t>> EvictingDecoder::positions_seen(const Tensor&) const {
+  ATTN_CHECK(is_stepped_ && length() == seen_, "positions are told of a step alone");
+  std::vector<std::vector<int32_t>> seen;
+  for (int64_t row = 0; row < heads() * group(); ++row) {
+    const int32_t* const positions = held_.positions(row / group());
+    std::vector<int32_t>& own = seen.emplace_back(positions, positions + count_);
+    std::sort(own.begin(), own.end());
+  }
+  return seen;
+}
+
+// How many positions the next step sees.
 int64_t EvictingDecoder::next_seen() const {
   int64_t held = count_ - (is_taken_back() ? 1 : 0);
   const bool forgets = prompt_ || !eviction_.at_prompt_alone;

@@ -24,7 +24,7 @@ inline int64_t row_width(int64_t columns) {
   return (columns + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
 }
 
-class EvictingDecoder final : public Decoder, public WeighsPrompts {
+class EvictingDecoder final : public Decoder, public WeighsPrompts, public TellsPositions {
  public:
   EvictingDecoder(const Shape& position, int64_t capacity, const Eviction& eviction)
       : Decoder(position, capacity),
@@ -39,6 +39,7 @@ class EvictingDecoder final : public Decoder, public WeighsPrompts {
            eviction_.method == Evict::snapkv;
   }
   void take_queries(const Tensor& q) override { queries_ = q; }
+  std::vector<std::vector<int32_t>> positions_seen(const Tensor& q) const override;
 
  private:
   HeldPositions made(int64_t slots) const {

@@ -6,9 +6,10 @@
 #include <numeric>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/counters.h"
-#include "core/base/recycled.h"
 #include "core/base/workers.h"
+#include "variants/api/forgetting.h"
 #include "variants/softmax/decode_cache.h"
 #include "variants/softmax/softmax_merge.h"
 
@@ -17,13 +18,15 @@ namespace {
 
 int64_t pages_of(int64_t positions) { return (positions + kQuestPage - 1) / kQuestPage; }
 
-class QuestDecoder final : public Decoder {
+class QuestDecoder final : public Decoder, public TellsPositions {
  public:
   QuestDecoder(const Shape& position, int64_t capacity, const Eviction& eviction)
       : Decoder(position, capacity),
         eviction_(eviction),
         cache_(heads(), capacity, head_dim(), head_dim()),
         bounds_({heads(), 2 * head_dim(), pages_of(capacity)}) {}
+
+  std::vector<std::vector<int32_t>> positions_seen(const Tensor& q) const override;
 
  private:
   void do_extend(const Tensor& k, const Tensor& v) override {
@@ -137,6 +140,24 @@ void QuestDecoder::do_step(const real* q, const real* k, const real* v, real* ou
       divide_row(dim, sum, found.row_sum, out + (head * group() + r) * dim);
     }
   });
+}
+
+// The choice of a step is made again.
+std::vector<std::vector<int32_t>> QuestDecoder::positions_seen(const Tensor& q) const {
+  ATTN_CHECK(length() > 0, "positions are told of a step alone");
+  const int64_t dim = head_dim(), position = length() - 1;
+  const Tensor work({padded_reals(2 * dim + pages_of(capacity()))});
+  std::vector<std::vector<int32_t>> seen;
+  for (int64_t row = 0; row < heads() * group(); ++row) {
+    std::vector<int32_t> chosen(static_cast<size_t>(position / kQuestPage + 1));
+    chosen.resize(static_cast<size_t>(
+        choose(row / group(), position, q.data() + row * dim, work.data(), chosen.data())));
+    std::vector<int32_t>& own = seen.emplace_back();
+    for (const int32_t page : chosen)
+      for (int64_t j = page * kQuestPage; j < std::min(position + 1, (page + 1) * kQuestPage); ++j)
+        own.push_back(static_cast<int32_t>(j));
+  }
+  return seen;
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ def run_line(
         "argv": ["scripts/peers", *given.argv],
         "config": {
             "subjects": wanted.subjects, "lengths": wanted.lengths, "threads": wanted.threads,
-            "step_lengths": wanted.step_lengths, "dtype": "float32", "seed": SEED,
+            "step_lengths": wanted.step_lengths, "decode_lengths": wanted.decode_lengths, "dtype": "float32", "seed": SEED,
         },
         "environment": environment,
         "peak": peak,

@@ -49,14 +49,14 @@ def _parser() -> Parser:
     )  # fmt: skip
     parser.add_argument(
         "--variants", "--only", metavar="all|NAME,...",
-        help=f"of {', '.join(SUBJECTS)} (the training step); default all, --quick: "
+        help=f"of {', '.join(SUBJECTS)} (the training step and a step of decoding); default all, --quick: "
         f"{', '.join(QUICK)}",
     )  # fmt: skip
     parser.add_argument(
         "--peers", metavar="all|NAME,...",
         help=f"of {', '.join(TITLES)}; default all but the last two",
     )  # fmt: skip
-    parser.add_argument("--lengths", metavar="N,...", help="default 512,2048,8192; steps 512,1024")
+    parser.add_argument("--lengths", metavar="N,...", help="default 512,2048,8192; step 512,1024; decode 4096,16384")
     parser.add_argument("--threads", metavar="N,...", help="default 1 and all cores, 2 at most")
     parser.add_argument(
         "--python", type=Path, metavar="PATH",
@@ -107,6 +107,7 @@ def _wanted(given: argparse.Namespace) -> Wanted:
         step_lengths=lengths or ((512,) if given.quick else (512, 1024)),
         threads=threads or ((min(2, here),) if given.quick else tuple(sorted({1, min(2, here)}))),
         quick=given.quick,
+        decode_lengths=lengths or (4096, 16384),
     )
     for option, path in (("--python", given.python), ("--program", given.program)):
         if path is not None and not path.is_file():

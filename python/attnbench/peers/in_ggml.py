@@ -1,4 +1,5 @@
-"""ggml's side: ggml_flash_attn_ext on one CPU backend, in float32, forward only.
+"""ggml's side: ggml_flash_attn_ext on one CPU backend, forward only, in float32, and over caches of
+16, 8 and 4 bits.
 
 The libraries are those of the package libggml-python, called through ctypes. Its wheel is built for
 AVX2; llama.cpp holds keys and values in 16 bits, which would not agree with the others to 1e-5.
@@ -15,8 +16,10 @@ from typing import Any
 import libggml
 import numpy as np
 
+from .plan import CACHES
+
 LIBRARIES = Path(libggml.__file__).parent / "lib64"
-FLOAT32 = 0  # GGML_TYPE_F32
+TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8}  # enum ggml_type
 EXACT = 10  # GGML_PREC_F32: sums in float32
 ROOM = 16 << 20  # bytes beside the arrays, for the graph
 FEATURES = ("avx2", "fma", "f16c", "avx512")
@@ -43,6 +46,7 @@ for library, name, result, arguments in (
     (base, "ggml_free", None, [c_void_p]),
     (base, "ggml_new_tensor_4d", c_void_p, [c_void_p, c_int] + [c_int64] * 4),
     (base, "ggml_get_data", c_void_p, [c_void_p]),
+    (base, "ggml_quantize_chunk", c_size_t, [c_int, c_void_p, c_void_p] + [c_int64] * 3 + [c_void_p]),
     (base, "ggml_flash_attn_ext", c_void_p, [c_void_p] * 5 + [c_float] * 3),
     (base, "ggml_flash_attn_ext_set_prec", None, [c_void_p, c_int]),
     (base, "ggml_new_graph", c_void_p, [c_void_p]),
@@ -58,26 +62,24 @@ def hello() -> dict[str, Any]:
     built = [name for name in FEATURES if getattr(cpu, f"ggml_cpu_has_{name}")()]
     return {
         "version": metadata.version("libggml-python"),
-        "settings": {"built_for": " ".join(built), "keys_and_values": "float32"},
+        "settings": {"built_for": " ".join(built), "keys_and_values": "float32, or as the cache is"},
     }
 
 
-class attention:
-    """q, k, v as everybody's; the output is [batch, len, heads, head_dim], ggml's layout."""
+class Flash:
+    """The operation on q in float32, and k and v of a type; the output is [batch, len, heads,
+    head_dim], ggml's layout."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        if request["name"] != "full" or request["causal"]:
-            raise ValueError(f"no {request['name']} in ggml")
-        arrays = {name: np.load(request[name]) for name in "qkv"}
+    def __init__(self, request: dict[str, Any], kv_type: str) -> None:
+        arrays = {name: np.ascontiguousarray(np.load(request[name]), np.float32) for name in "qkv"}
         batch, heads, length, dim = arrays["q"].shape
         self.shape = (batch, length, heads, dim)
         size = sum(array.nbytes for array in arrays.values()) + arrays["q"].nbytes
         self.context = base.ggml_init(Memory(size + ROOM, None, False))
-        tensors = []
-        for array in arrays.values():
-            tensor = base.ggml_new_tensor_4d(self.context, FLOAT32, *reversed(array.shape))
-            held(tensor, array.shape)[:] = array
-            tensors.append(tensor)
+        tensors = [
+            self.tensor(array, TYPES["f32" if name == "q" else kv_type])
+            for name, array in arrays.items()
+        ]
         self.out = base.ggml_flash_attn_ext(self.context, *tensors, None, dim**-0.5, 0.0, 0.0)
         base.ggml_flash_attn_ext_set_prec(self.out, EXACT)
         self.graph = base.ggml_new_graph(self.context)
@@ -86,20 +88,49 @@ class attention:
         self.work = ctypes.create_string_buffer(max(1, self.plan.work_size))
         self.plan.work_data = ctypes.cast(self.work, c_void_p)
 
+    def tensor(self, array: np.ndarray, kind: int) -> int:
+        made = base.ggml_new_tensor_4d(self.context, kind, *reversed(array.shape))
+        width = array.shape[-1]
+        base.ggml_quantize_chunk(
+            kind, array.ctypes.data, base.ggml_get_data(made), 0, array.size // width, width, None
+        )
+        return made
+
     def __del__(self) -> None:
         if hasattr(self, "context"):
             base.ggml_free(self.context)
 
-    def forward(self) -> None:
+    def compute(self) -> None:
         if failed := cpu.ggml_graph_compute(self.graph, ctypes.byref(self.plan)):
             raise RuntimeError(f"ggml_graph_compute answered {failed}")
 
+    def answer(self) -> np.ndarray:
+        self.compute()
+        numbers = ctypes.cast(base.ggml_get_data(self.out), ctypes.POINTER(c_float))
+        return np.ctypeslib.as_array(numbers, self.shape).transpose(0, 2, 1, 3)
+
+
+class attention(Flash):
+    """q, k, v as everybody's."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        if request["name"] != "full" or request["causal"]:
+            raise ValueError(f"no {request['name']} in ggml")
+        super().__init__(request, "f32")
+
+    forward = Flash.compute
+
     def write(self, folder: str) -> None:
-        self.forward()
-        np.save(f"{folder}/forward.npy", held(self.out, self.shape).transpose(0, 2, 1, 3))
+        np.save(f"{folder}/forward.npy", self.answer())
 
 
-def held(tensor: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The memory of a tensor as an array."""
-    numbers = ctypes.cast(base.ggml_get_data(tensor), ctypes.POINTER(c_float))
-    return np.ctypeslib.as_array(numbers, shape)
+class cache(Flash):
+    """A step over a cache, whose heads of keys the query heads share."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        super().__init__(request, CACHES[request["kv_dtype"]]["ggml"])
+
+    decode = Flash.compute
+
+    def write(self, folder: str) -> None:
+        np.save(f"{folder}/decode.npy", self.answer())

@@ -60,6 +60,25 @@ def model(request: dict[str, Any]) -> torch_model.Training:
     return torch_model.Training(request)
 
 
+class cache:
+    """A step over keys and values of float32 or bfloat16; the query heads that share keys are so many
+    queries of one head, which need no mask and no repeated keys."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        torch.set_num_threads(request["threads"])
+        dtype = getattr(torch, request["kv_dtype"])
+        q, self.k, self.v = (read(request[name]).to(dtype) for name in "qkv")
+        self.shape = q.shape
+        self.q = q.view(*self.k.shape[:2], -1, q.shape[3])
+
+    def decode(self) -> torch.Tensor:
+        with torch.inference_mode():
+            return torch.nn.functional.scaled_dot_product_attention(self.q, self.k, self.v)
+
+    def write(self, folder: str) -> None:
+        np.save(f"{folder}/decode.npy", self.decode().float().view(self.shape).numpy())
+
+
 class attention:
     """One variant on given q, k, v and weights: forward alone, or forward and all gradients."""
 

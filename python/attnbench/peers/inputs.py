@@ -9,7 +9,7 @@ import numpy as np
 
 from . import starts_attention, starts_mixers
 from .choices import CLEAR
-from .plan import ADAMW, CLASSES, LAYERS, VOCAB, Block
+from .plan import ADAMW, CLASSES, DECODE, LAYERS, VOCAB, Block
 from .sides import Side
 from .starts import FROZEN, gates_of
 
@@ -29,6 +29,12 @@ def write_inputs(block: Block, folder: Path, seed: int) -> dict[str, Any]:
             "length": block.length, "batch": block.batch, "threads": block.threads, **ADAMW,
             "tokens": save(folder, "tokens", tokens), "targets": save(folder, "targets", targets),
             "folder": str(folder),
+        }  # fmt: skip
+
+    if block.subject == DECODE:
+        return {
+            "variant": "full", "kv_dtype": block.kv_dtype, "threads": block.threads,
+            **{name: save(folder, name, array) for name, array in cached(block, rng).items()},
         }  # fmt: skip
 
     def normal(shape: tuple[int, ...], scale: float = 1.0, mean: Any = 0.0) -> np.ndarray:
@@ -52,6 +58,27 @@ def write_inputs(block: Block, folder: Path, seed: int) -> dict[str, Any]:
         "gates": {name: save(folder, f"gate_{name}", array) for name, array in gates.items()},
         **{name: save(folder, name, array) for name, array in arrays.items()},
     }  # fmt: skip
+
+
+def cached(block: Block, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """q [batch, heads, 1, head_dim], k and v [batch, kv_heads, len, head_dim] of numbers that every
+    side's cache holds as they are, so that the answers differ by arithmetic alone. 32 channels share
+    a scale: of 8 bits, they are multiples of 1/32 and one of them is the largest, 127/32; of 4 bits,
+    where the largest is 7 scales in ours and 8 in ggml's, they are 0 or one number, of one sign."""
+
+    def rows(heads: int, length: int, bits: int) -> np.ndarray:
+        x = rng.standard_normal((block.batch, heads, length, block.head_dim // 32, 32)).astype(np.float32)
+        if bits == 4:
+            x = np.where(x > 0, np.float32(1.75), np.float32(0)) * np.sign(x[..., :1])
+        elif bits == 8:
+            largest = rng.integers(0, 32, (*x.shape[:-1], 1))
+            x = np.clip(np.round(x * 32), -126, 126) / 32
+            np.put_along_axis(x, largest, np.copysign(np.float32(127 / 32), x[..., :1]), -1)
+        return np.ascontiguousarray(x.reshape(*x.shape[:3], block.head_dim), np.float32)
+
+    bits = {"float32": 32, "int4": 4}.get(block.kv_dtype, 8)
+    k, v = (rows(block.kv_heads, block.length, bits) for _ in "kv")
+    return {"q": rows(block.heads, 1, max(bits, 8)), "k": k, "v": v}
 
 
 def save(folder: Path, name: str, array: np.ndarray) -> str:

@@ -7,12 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from .plan import Block
+from .plan import DECODE, STEP, Block
 from .sides import Side
 
 # Relative Frobenius norms in float32: sums of 8192 terms in another order differ by about sqrt(n)
 # roundings (5e-6), through an exp by more; a gradient passes through two or three such sums.
 MOST = {"forward": 1e-5, "out": 1e-5, "grad": 3e-5}
+# Of a decode step, by the type of the peer's cache. Every side's cache holds its numbers as they are
+# (see inputs.cached), so that arithmetic alone differs. In bfloat16 the answer is rounded, 2e-3.
+# Beside f16 ggml adds values up in 11 bits; the error grows as the root of the length, to 2e-2 at
+# 16384. Beside integers sums are of float32, and queries and weights may be of 8 bits, 4e-3.
+MOST_DECODED = {
+    "float32": 1e-5, "f32": 1e-5, "bfloat16": 1e-2, "f16": 5e-2, "q8_0": 1e-2, "q4_0": 1e-2,
+}  # fmt: skip
 # The first loss is one forward; the next two follow AdamW, whose first steps have the size of the
 # learning rate whatever the gradient's, so that rounding of gradients near zero shows in them.
 MOST_LOSS = (1e-5, 1e-4, 1e-4)
@@ -34,7 +41,8 @@ class Disagreement(Exception):
 
 
 def load(side: Side, block: Block, inputs: dict[str, Any]) -> dict[str, Any]:
-    return side.ask("model" if block.subject == "step" else "attention", **inputs)
+    kind = {STEP: "model", DECODE: "cache"}.get(block.subject, "attention")
+    return side.ask(kind, **inputs)
 
 
 def answers(side: Side, block: Block, inputs: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -42,6 +50,8 @@ def answers(side: Side, block: Block, inputs: dict[str, Any], folder: Path) -> d
     steps change the weights. The block is loaded before and after."""
     own = folder / side.name
     own.mkdir(exist_ok=True)
+    if block.subject == DECODE:
+        return written(side, own)
     if block.subject != "step":
         return without_gradientless(block, without_unread(block, written(side, own)))
     losses = side.ask("step", repeat=len(MOST_LOSS))["losses"]
@@ -84,7 +94,7 @@ def written(side: Side, folder: Path) -> dict[str, np.ndarray]:
 
 
 def agreement(
-    ours: dict[str, Any], theirs: dict[str, Any], *, forward_only: bool = False
+    ours: dict[str, Any], theirs: dict[str, Any], *, forward_only: bool = False, cache: str = ""
 ) -> dict[str, float]:
     """Relative differences by name, of all weights' changes the largest; Disagreement when one is
     beyond its bound, or when the sides do not answer with the same arrays."""
@@ -94,7 +104,7 @@ def agreement(
     found: dict[str, float] = {}
     for name in sorted(expected):
         kind, _, rest = name.partition("_")
-        most = bound(kind, rest)
+        most = MOST_DECODED[cache] if kind == DECODE else bound(kind, rest)
         error = difference(ours[name], theirs[name])
         if not error <= most:
             raise Disagreement(f"{name} differs by {error:.1e} relative, more than {most:.0e}")

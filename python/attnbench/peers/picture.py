@@ -18,15 +18,15 @@ from attnbench.plots.rows.read import Rows
 from attnbench.plots.rows.style import GREY, INK
 from attnbench.plots.rows.units import length_text
 
-from .plan import TITLES
+from .plan import DECODE, STEP, TITLES
 from .record import LEAST, Record
-from .table import subject_text
+from .table import against, subject_text
 
 ROW, CHARACTER = 0.17, 0.064  # inches: a line's height, a name's character
 MOST_TOLD = 4  # failures in the caption
 MOST_TICKS = 7  # beyond it every second power of two
 MODES = ("forward", "train")
-MODE_WORDS = {"forward": "forward", "train": "with backward", "step": "training step"}
+MODE_WORDS = {"forward": "forward", "train": "with backward", "step": "training step", "decode": "decode step"}
 # Thread counts differ in fill and shape, so that they differ in grey too.
 MARKS = (("o", "white"), ("D", INK), ("s", "#b0b0b0"), ("^", "white"), ("v", INK))
 Row = dict[str, Any]
@@ -64,14 +64,17 @@ def draw(record: Record) -> list[Path]:
 def _label(row: Row) -> str:
     if row["subject"] == "full":
         return TITLES[row["peer"]]
+    if row["subject"] == DECODE:
+        return f"{row['axes']['kv_dtype']}: {against(row)}"
     return subject_text(row) + {"compiled": ", compiled", "flex": ", flex"}.get(row["peer"], "")
 
 
 def _groups(rows: list[Row]) -> list[Group]:
     chosen = [
         ("full", MODES, [r for r in rows if r["subject"] == "full"]),
-        ("others", MODES, [r for r in rows if r["subject"] not in ("full", "step")]),
-        ("", ("step",), [r for r in rows if r["subject"] == "step"]),
+        ("others", MODES, [r for r in rows if r["subject"] not in ("full", STEP, DECODE)]),
+        ("", (DECODE,), [r for r in rows if r["subject"] == DECODE]),
+        ("", (STEP,), [r for r in rows if r["subject"] == STEP]),
     ]
     return [Group(*group) for group in chosen if group[2]]
 
@@ -155,12 +158,12 @@ def _caption(record: Record, rows: list[Row]) -> str:
     run = record.rows[0]
     counts = sorted({row["metrics"]["rounds"] for row in rows})
     span = str(counts[0]) if len(counts) == 1 else f"{counts[0]}\u2013{counts[-1]}"
-    shapes = [row["axes"] for row in rows if row["subject"] != "step"]
+    shapes = [row["axes"] for row in rows if row["subject"] not in (STEP, DECODE)]
     shape = max(shapes, key=lambda axes: axes["heads"], default=None)
     words = [
         "Beside each name the sequence length in tokens (1k = 1024). Points are ratios of medians, "
         f"bars 95 % bootstrap intervals over {span} interleaved rounds (below {LEAST}: the rounds' "
-        "range); float32, the same inputs, weights and cores; answers were checked to agree first.",
+        "range); float32 unless named, the same inputs, weights and cores; answers were checked to agree first.",
     ]  # fmt: skip
     if shape:
         words.append(
@@ -169,7 +172,14 @@ def _caption(record: Record, rows: list[Row]) -> str:
             "library takes its own layout (JAX, onnxruntime's q and ggml's output: heads beside "
             "width); what mixes whole rows has one head of that full width."
         )
-    if any(row["subject"] == "step" for row in rows):
+    decoded = next((row["axes"] for row in rows if row["subject"] == DECODE), None)
+    if decoded:
+        words.append(
+            f"Decode step: batch {decoded['batch']}, {decoded['heads']} query heads over "
+            f"{decoded['kv_heads']} of keys, head width {decoded['head_dim']}; keys and values of "
+            "the type named, ours first; ours also writes the step's own position."
+        )
+    if any(row["subject"] == STEP for row in rows):
         words.append("Training step: 2 layers, batch 32; forward, loss, backward, AdamW.")
     found = ", ".join(
         f"{TITLES[name]} {said['version']}" for name, said in run["libraries"].items()

@@ -171,7 +171,16 @@ TITLES = {
     "compiled": "PyTorch compiled",
 }
 STEP = "step"
-SUBJECTS = (*NAMES, STEP)
+DECODE = "decode"  # a step of exact attention over a cache
+SUBJECTS = (*NAMES, STEP, DECODE)
+# Its shape, and what each peer holds in the cache beside a --kv-dtype of ours.
+DECODE_HEADS, DECODE_KV_HEADS, DECODE_HEAD_DIM = 8, 2, 128
+CACHES = {
+    "float32": {"torch": "float32", "ggml": "f32"},
+    "bfloat16": {"torch": "bfloat16", "ggml": "f16"},
+    "int8": {"ggml": "q8_0"},
+    "int4": {"ggml": "q4_0"},
+}
 QUICK = (*FEW, STEP)
 HEADS, HEAD_DIM, BATCH = 8, 64, 1
 # Width, heads, hidden width of the feed-forward: Long Range Arena's small encoder, one between, and its base encoder.
@@ -202,6 +211,8 @@ class Block:
     heads: int = HEADS
     head_dim: int = HEAD_DIM
     params: dict[str, Any] = field(default_factory=dict)
+    kv_heads: int = 0  # of decoding
+    kv_dtype: str = ""
     feed_forward: int = 0  # of the step's model
     reads: str = "qkv"  # which of them the variant reads
     longest: int | None = None  # beyond it a call of the peer takes minutes
@@ -218,7 +229,18 @@ class Block:
         inside = ",".join(f"{k}={v}" for k, v in self.params.items())
         return f"{self.subject}[{inside}]" if inside else self.subject
 
+    @property
+    def variant(self) -> dict[str, Any]:
+        own = self.subject not in (STEP, DECODE)  # these are of exact attention
+        return {"name": self.subject, "params": self.params} if own else {"name": "full", "params": {}}
+
+    def peer_cache(self, peer: str) -> str:
+        """The type of that peer's cache, where a step is decoded."""
+        return CACHES[self.kv_dtype][peer] if self.kv_dtype else ""
+
     def title(self) -> str:
+        if self.subject == DECODE:
+            return f"decode step, cache of {self.kv_dtype}, length {self.length}"
         if self.subject == STEP:
             return f"training step, d_model {self.width}, length {self.length}"
         return f"{self.spec}{', causal' if self.causal else ''}, length {self.length}"
@@ -232,6 +254,7 @@ class Block:
             "head_dim": self.head_dim,
             "causal": self.causal,
             "threads": self.threads,
+            **({"kv_heads": self.kv_heads, "kv_dtype": self.kv_dtype} if self.kv_dtype else {}),
         }
 
 
@@ -245,6 +268,7 @@ class Wanted:
     step_lengths: tuple[int, ...]
     threads: tuple[int, ...]
     quick: bool
+    decode_lengths: tuple[int, ...] = (4096, 16384)
 
     def among(self, peers: tuple[str, ...]) -> Wanted:
         """The same with only these libraries."""
@@ -271,6 +295,8 @@ def _blocks(wanted: Wanted, threads: int) -> Iterable[Block]:
         for length in wanted.lengths[-1:] if wanted.quick and not exact else wanted.lengths:
             for causal in form.causal:
                 yield attention_block(form, length, threads, peers, causal, wanted.quick)
+    if DECODE in wanted.subjects:
+        yield from decode_blocks(wanted, threads)
     torch = tuple(peer for peer in wanted.peers if peer in PYTORCH)
     if STEP in wanted.subjects and torch:  # the others have no training step here
         for width, heads, feed_forward in MODELS[:1] if wanted.quick else MODELS:
@@ -280,6 +306,17 @@ def _blocks(wanted: Wanted, threads: int) -> Iterable[Block]:
                     batch=STEP_BATCH, heads=heads, head_dim=width // heads,
                     feed_forward=feed_forward,
                 )  # fmt: skip
+
+
+def decode_blocks(wanted: Wanted, threads: int) -> Iterable[Block]:
+    for kv_dtype, types in CACHES.items():
+        peers = tuple(peer for peer in wanted.peers if peer in types)
+        for length in wanted.decode_lengths if peers else ():
+            yield Block(
+                DECODE, length, threads, (DECODE,), peers, 2.0 if wanted.quick else 6.0, causal=True,
+                heads=DECODE_HEADS, head_dim=DECODE_HEAD_DIM, kv_heads=DECODE_KV_HEADS,
+                kv_dtype=kv_dtype,
+            )  # fmt: skip
 
 
 def attention_block(

@@ -160,11 +160,10 @@ def comparison(
         "status": status,
         "reason": reason,
         "subject": block.subject,
-        "variant": {"name": "full", "params": {}}
-        if block.subject == "step"
-        else {"name": block.subject, "params": block.params},
+        "variant": block.variant,
         "model": model,
         "peer": peer,
+        **({"peer_cache": block.peer_cache(peer)} if block.kv_dtype else {}),
         "axes": block.axes(mode),
         "agreement": agreement,
         "metrics": metrics,

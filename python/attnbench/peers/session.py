@@ -102,7 +102,7 @@ MATERIALIZED, MOST_BYTES = ("jax",), 2**30  # who holds the n x n weights, and h
 
 def refusal(peer: str, block: Block, mode: str) -> str | None:
     """Why this peer cannot take part, or None."""
-    if mode != "forward" and peer in FORWARD_ONLY:
+    if mode in ("train", "step") and peer in FORWARD_ONLY:
         return FORWARD_ONLY[peer]
     if reason := block.without.get(peer):
         return reason
@@ -191,7 +191,9 @@ class Session:
                 loading.load(sides[peer], block, inputs)
                 theirs = loading.answers(sides[peer], block, inputs, folder)
                 forward_only = modes == ["forward"]
-                agreed[peer] = loading.agreement(mine, theirs, forward_only=forward_only)
+                agreed[peer] = loading.agreement(
+                    mine, theirs, forward_only=forward_only, cache=block.peer_cache(peer)
+                )
             except (SideError, loading.Disagreement) as error:
                 faults[peer] = str(error)
         del mine

@@ -65,6 +65,7 @@ MEMORY = {
     "THP_MEM_ALLOC_ENABLE": "1",
 }
 REPLIES = {"hello": ("version",), "forward": ("seconds",), "train": ("seconds",)}
+REPLIES["decode"] = ("seconds",)
 REPLIES["peak"] = ("fma_flops_per_s",)
 REPLIES["step"] = ("seconds", "losses")  # what a reply to each request holds
 HELLO_S, REPLY_S = 180, 3600  # patience: importing a library; the longest call and its compiling

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnbench.plots.rows.units import Units, in_units
 
-from .plan import TITLES
+from .plan import DECODE, TITLES
 from .record import Ratio
 
 Row = dict[str, Any]
@@ -16,7 +16,7 @@ RATIO = "times faster [95 %] (range)"
 HEAD = ("what", "length", "threads", "pass", "against", "ours", "theirs", "of FMA peak",
         "differ by", RATIO)  # fmt: skip
 SECONDS: Units = ((" s", 1.0), (" ms", 1e-3), (" us", 1e-6))  # in ASCII, for any terminal
-PASSES = {"forward": "forward", "train": "fwd+bwd", "step": "step"}
+PASSES = {"forward": "forward", "train": "fwd+bwd", "step": "step", "decode": "decode step"}
 MARKDOWN = ("variant", "against", "pass", "n", "times as long as ours", "answers differ by",
             "of FMA peak: ours", "theirs")  # fmt: skip
 NONE = "–"
@@ -56,8 +56,15 @@ def subject_text(row: Row) -> str:
     """`linformer rank=128`, `linear causal`, `step d_model=64`."""
     if row["subject"] == "step":
         return f"step d_model={row['model']['d_model']}"
+    if row["subject"] == DECODE:
+        return f"full kv_dtype={row['axes']['kv_dtype']}"
     words = [row["subject"], *(f"{k}={v}" for k, v in row["variant"]["params"].items())]
     return " ".join(words + ["causal"] * row["axes"]["causal"])
+
+
+def against(row: Row) -> str:
+    """`PyTorch`, `ggml q8_0`."""
+    return " ".join([TITLES[row["peer"]], *filter(None, [row.get("peer_cache")])])
 
 
 def shares(row: Row, runs: dict[str, Row]) -> tuple[float, float] | None:
@@ -110,7 +117,7 @@ def table(rows: list[Row], chosen: Chosen = Chosen()) -> str:
                 str(axes["length"]),
                 str(axes["threads"]),
                 PASSES[axes["mode"]],
-                TITLES[row["peer"]],
+                against(row),
                 *result_text(row, runs),
             )
         )
@@ -161,7 +168,7 @@ def _table_of(rows: list[Row], runs: dict[str, Row]) -> str:
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         mode = PASSES[row["axes"]["mode"]]
-        groups.setdefault((subject_text(row), TITLES[row["peer"]], mode), []).append(row)
+        groups.setdefault((subject_text(row), against(row), mode), []).append(row)
     lines = [MARKDOWN, tuple("---" for _ in MARKDOWN)]
     for (what, peer, mode), group in groups.items():
         group.sort(key=lambda row: row["axes"]["length"])

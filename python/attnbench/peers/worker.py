@@ -38,7 +38,7 @@ def timed(request: dict[str, Any], call: Callable[[], object]) -> list[float]:
 
 
 class Worker:
-    """`library` makes what is timed: attention(request), model(request); and says its version."""
+    """`library` makes what is timed: attention(request), cache(request), model(request); and says its version."""
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -48,7 +48,7 @@ class Worker:
         what = request["do"]
         if what == "hello":
             return self.library.hello()
-        if what in ("attention", "model"):
+        if what in ("attention", "cache", "model"):
             self.held = None  # frees what was held before: the largest cases fill the memory
             self.held = getattr(self.library, what)(request)
             return {}

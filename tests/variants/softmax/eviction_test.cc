@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -88,6 +89,58 @@ TEST(Eviction, QueriesOfAPromptAreAskedFor) {
   const Tensor keys({1, 2, 3, 8});
   EXPECT_THROW(decoder->extend(keys, keys), Error);
   EXPECT_FALSE(weighs_prompts(*evicting_softmax_decoder(kPosition, kLength, {Evict::norm, 8})));
+}
+
+// Exact attention over the positions `seen`, of query head h of a step; rows are those so far.
+double off_by(const std::vector<Row>& rows, int64_t h, const std::vector<int32_t>& seen) {
+  const Row& last = rows.back();
+  std::vector<double> sums(8, 0.0);
+  double total = 0;
+  for (const int32_t j : seen) {
+    const Row& row = rows[static_cast<size_t>(j)];
+    double logit = 0;
+    for (int64_t c = 0; c < 8; ++c)
+      logit += static_cast<double>(last.q[h * 8 + c]) * static_cast<double>(row.k[h / 2 * 8 + c]);
+    const double weight = std::exp(logit / std::sqrt(8.0));
+    total += weight;
+    for (int64_t c = 0; c < 8; ++c)
+      sums[static_cast<size_t>(c)] += weight * static_cast<double>(row.v[h / 2 * 8 + c]);
+  }
+  double most = 0;
+  for (int64_t c = 0; c < 8; ++c) {
+    const double answer = static_cast<double>(last.out[h * 8 + c]);
+    most = std::max(most, std::abs(sums[static_cast<size_t>(c)] / total - answer));
+  }
+  return most;
+}
+
+TEST(Eviction, ToldPositionsAreThoseThatAStepSees) {
+  constexpr int64_t kBudget = 32;
+  for (const auto& each : names_of(Evict{})) {
+    if (each.value == Evict::none) continue;
+    const bool forgets = each.value != Evict::snapkv;  // which has no prompt here
+    const auto decoder = evicting_softmax_decoder(kPosition, kLength, {each.value, kBudget});
+    const auto& teller = dynamic_cast<const TellsPositions&>(*decoder);
+    std::vector<Row> rows;
+    for (int64_t i = 0; i < kLength; ++i) {
+      const Row& row = rows.emplace_back(row_at(i));
+      decoder->step(row.q, row.k, row.v, row.out);
+      const std::vector<std::vector<int32_t>> seen = teller.positions_seen(row.q);
+      ASSERT_EQ(seen.size(), 4U);
+      for (int64_t h = 0; h < 4; ++h) {
+        const std::vector<int32_t>& own = seen[static_cast<size_t>(h)];
+        ASSERT_FALSE(own.empty()) << each.name;
+        EXPECT_TRUE(std::is_sorted(own.begin(), own.end()));
+        EXPECT_EQ(own.back(), i);
+        EXPECT_LE(own.size(), static_cast<size_t>(forgets ? kBudget + 1 : kLength)) << each.name;
+        EXPECT_LT(off_by(rows, h, own), 1e-5) << each.name << ", step " << i << ", head " << h;
+      }
+    }
+  }
+  const auto decoder = evicting_softmax_decoder(kPosition, kLength, {Evict::norm, 8});
+  const Tensor keys({1, 2, 3, 8});
+  decoder->extend(keys, keys);
+  EXPECT_THROW(dynamic_cast<const TellsPositions&>(*decoder).positions_seen(keys), Error);
 }
 
 TEST(Eviction, AShareFollowsTheLength) {

@@ -1,0 +1,1 @@
+"""Which positions caches that forget keep here and in published code (results/equivalence.md)."""
