@@ -19,7 +19,7 @@ from attnbench.peers.__main__ import main as peers
 from attnbench.plots.rows.read import read_rows
 from dev.overhead import table as overhead
 
-from . import by_block, by_family, captured, catalog, passes, ranks
+from . import by_block, by_family, captured, catalog, orders, passes, ranks
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: passes.shares(Path(rows)),
@@ -38,7 +38,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "by_family": lambda rows: by_family.table(Path(rows)),
     "by_block": lambda rows: by_block.table(Path(rows)),
     "learning": lambda rows: by_block.learning(Path(rows)),
-    "orders": lambda rows: by_family.orders(Path(rows)),
+    "orders": lambda rows: orders.orders(Path(rows)),
     "summary": lambda rows: captured.sentences(Path(rows)),
 }
 PLACE = re.compile(
