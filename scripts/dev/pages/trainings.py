@@ -20,7 +20,7 @@ LATE = 0.8  # of the steps: a best score after that may still grow
 def trainings(path: Path) -> str:
     rows = published(read_rows([path]), without_control=False)
     won = [c for c in winners(rows.of("accuracy")) if c.status != "skipped"]
-    told = (_ends(won), _lost(won), _edges(won, rows), _parameters(won), stand_ins(won))
+    told = (_ends(won), _lost(won), _edges(won, rows), _parameters(won), _stand_ins(won))
     return " ".join(sentence for sentence in told if sentence)
 
 
@@ -66,6 +66,13 @@ def _of(cell: Cell) -> tuple[Any, ...]:
 
 def _listed(sizes: Iterable[int]) -> str:
     return " or ".join(str(size) for size in sizes)
+
+
+def _stand_ins(won: list[Cell]) -> str:
+    """On which tasks a variant is not alone."""
+    said = stand_ins(won)
+    tasks = dict.fromkeys(f"`{c.task}`" for c in won if c.metrics.get("metric") == "exact_match")
+    return f"On {', '.join(tasks)} {said[0].lower()}{said[1:]}" if said else ""
 
 
 def _parameters(won: list[Cell]) -> str:

@@ -62,6 +62,10 @@ class Published(unittest.TestCase):
         wide = self.seeds() | {"hyena[block=paper]": [0.3, 0.9]}  # its interval holds all others
         self.assertTrue(self.lines(wide)[0][5].startswith("0.77 ["), "6 pairs of 10 agree: 6 / sqrt(10 * 6)")
 
+    def test_what_does_not_exceed_a_shortcut_ties(self) -> None:
+        low = self.seeds(**{"gla[block=paper]": 0.2, "hyena[block=paper]": 0.1})  # the best shortcut has 0.25
+        self.assertTrue(self.lines(low)[0][5].startswith("0.95 ["), "9 pairs of 10 agree: 9 / sqrt(10 * 9)")
+
     def test_trainings_that_were_cut_off_do_not_count(self) -> None:
         recall, _ = self.lines(self.seeds(), ("gla[block=paper]",))
         self.assertNotIn("gla", recall[4])
@@ -74,6 +78,9 @@ class Published(unittest.TestCase):
 
     def test_a_setting_that_was_not_learned_does_not_count(self) -> None:
         self.assertEqual(self.lines(self.seeds(full=0.3))[0][5], "no rows")
+        alone = self.seeds()
+        del alone["full"]
+        self.assertEqual(self.lines(alone)[0][5], "no rows", "nothing is known of the setting")
 
     def test_a_table_that_is_not_whole_is_an_error(self) -> None:
         with self.assertRaisesRegex(ValueError, "a table: full has 1 scores; expected 2"):

@@ -105,6 +105,10 @@ class Pages(unittest.TestCase):
         page = self.page(made, trainings)
         self.assertIn("Of 2 choices among 3 learning rates 1 fell on the largest and 0 on the smallest.", page)
         self.assertIn("Models learn 1.00 (`full`) to 1.88 times (`linear` on `mqar`) the numbers of that of `full`.", page)
+        apart = [{**c, "metrics": {**c["metrics"], "metric": "exact_match", "places": ["encoder", *(["cross"] if c["variant"]["name"] == "full" else [])]}}
+                 for c in made]  # fmt: skip
+        self.assertIn("On `mqar` exact attention stands in for full in the decoder's self-attention; for linear in the decoder's self-attention and in "
+                      "cross-attention.", self.page(apart, trainings))  # fmt: skip
         made[0] |= {"status": "diverged", "reason": "the loss was not finite", "metrics": None}
         made = [c for c in made if c["training"]["learning_rate"] == 1e-3]
         self.assertIn("Without a score: `full` on `mqar`, diverged.", self.page(made, lambda path: _lost(read_rows([path]).cells)))
