@@ -174,8 +174,9 @@ def together(findings: Sequence[Finding]) -> str:
     if not sizes:
         return ""
     own = sum(one.found.among > 1 for one in findings)
-    alone = " and ".join(f"{100 - 5 / size:.2f} %" for size in sorted(sizes))
-    return f"The intervals of {own} findings hold their figures together in 95 % of cases (Bonferroni): each alone is an interval of {alone}."
+    many = " or ".join(str(size) for size in sorted(sizes))
+    alone = " or ".join(f"{100 - 5 / size:.2f} %" for size in sorted(sizes))
+    return f"The intervals of {own} findings are wider, so that {many} hold together in 95 % of cases (Bonferroni): each alone is one of {alone}."
 
 
 def _number(value: float, unit: str) -> str:

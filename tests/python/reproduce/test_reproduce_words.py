@@ -32,7 +32,7 @@ class Together(unittest.TestCase):
         several = tuple(Finding(f"figure {i}", mean_of([1.0, 2.0, 3.0], 9), least=0) for i in range(2))
         self.assertEqual(page.together((alone,)), "")
         said = page.together((alone, *several))
-        self.assertEqual(said, "The intervals of 2 findings hold their figures together in 95 % of cases (Bonferroni): each alone is an interval of 99.44 %.")
+        self.assertEqual(said, "The intervals of 2 findings are wider, so that 9 hold together in 95 % of cases (Bonferroni): each alone is one of 99.44 %.")
         self.assertIn(said, page.text_of([judged((alone, *several))]))
 
     def test_entries_that_divide_their_error_are_called_so(self) -> None:
