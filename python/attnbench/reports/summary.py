@@ -128,28 +128,35 @@ def _score_clause(series: Series, tasks: Tasks) -> str:
     own_marks, exact_marks = (_marks(group, score) for score in (own, exact))
     both = f"{_score(own, group)}{own_marks} where exact attention has {_score(exact, group)}{exact_marks}"
     if len(found) == 1:
-        return f"; its {group.label.removeprefix('test ')} on `{group.cells[0].task}` is {both}"
+        return f"; its {group.label.removeprefix('test ')} on `{group.cells[0].task}` is {both}{_cut_clause(series, tasks)}"
     where = "most" if worse else "the largest difference is"
     return (
         f"; it scores less than exact attention, beyond both intervals, on {len(worse) or 'none'} of {len(found)} tasks, "
-        f"{where} on `{group.cells[0].task}`: {both}"
+        f"{where} on `{group.cells[0].task}`: {both}{_cut_clause(series, tasks)}"
     )
 
 
+def _cut_clause(series: Series, tasks: Tasks) -> str:
+    """On how many tasks more the two cannot be compared: where trainings end at a target, those that ended are the good ones."""
+    cut = sum(any(s.is_unfinished for s in both) for _, both in _pairs(series, tasks))
+    return f"; on {cut} more {'task' if cut == 1 else 'tasks'} a training of either was cut off" if cut else ""
+
+
 def losses(series: Series, tasks: Tasks) -> list[tuple[TaskGroup, Score, Score]]:
-    """Returns the tasks on which these parameters and exact attention have a score, with both. An
-    error is no score, a task that a shortcut solves by design says nothing of a loss, and neither does a training that
-    was cut off."""
-    out = []
+    """Returns the tasks on which these parameters and exact attention have a score, with both. A training that was cut off
+    says nothing of a loss."""
+    return [(group, *both) for group, both in _pairs(series, tasks) if not any(s.is_unfinished for s in both)]
+
+
+def _pairs(series: Series, tasks: Tasks) -> Iterator[tuple[TaskGroup, tuple[Score, Score]]]:
+    """Cut off or not. An error is no score, and a task that a shortcut solves by design says nothing of a loss."""
     for group in tasks.groups:
         members = group.select(tasks.series)
         exact = tasks.book.styles.baseline(members, run_of(series.params))
         own = next((s for s in members if s.key == series.key), None)
-        both = [score(s.cells) if s else None for s in (own, exact)]
-        told = [b for b in both if b and not b.is_unfinished]
-        if len(told) == 2 and not group.control and not is_error(group.metric):
-            out.append((group, *told))
-    return out
+        both = [found for s in (own, exact) if s and (found := score(s.cells))]
+        if len(both) == 2 and not group.control and not is_error(group.metric):
+            yield group, (both[0], both[1])
 
 
 def _marks(group: TaskGroup, found: Score) -> str:
@@ -300,4 +307,15 @@ def quality(book: Book) -> Iterator[str]:
     disturbed = sum(bool(c.noisy) for c in timed)
     if timed:
         verb = "was" if disturbed == 1 else "were"
-        yield f"{disturbed or 'None'} of all {len(timed):,} times in these rows {verb} measured on a disturbed machine."
+        yield f"{disturbed or 'None'} of all {len(timed):,} times in these rows {verb} measured on a disturbed machine{_load(book, timed)}."
+
+
+def _load(book: Book, timed: list[Cell]) -> str:
+    """How busy the machine was when the runs of these times began; nothing where a run does not say."""
+    places = [run.get("environment") or {} for run in book.rows.runs if run.get("run") in {c.run for c in timed}]
+    loads = [float(place["load_before"]) for place in places if place.get("load_before") is not None and place.get("cores")]
+    if not loads or len(loads) < len(places):
+        return ""
+    least, most = (f"{end(loads):.1f}" for end in (min, max))
+    cores = ", ".join(str(n) for n in sorted({place["cores"] for place in places}))
+    return f"; the load before was {least if least == most else f'{least} to {most}'} on {cores} cores"

@@ -30,7 +30,7 @@ class MissingError(Exception):
 
 FOLDER = ROOT / "results" / "reproductions"
 TEXTS = ("title", "paper", "place", "claim", "scaled")
-KEYS = {"id", *TEXTS, "minutes", "idle", "measure", "published"}
+KEYS = {"id", *TEXTS, "bounds", "minutes", "idle", "measure", "published"}
 MEASURE_KEYS = {"sweep", "program", "options", "small"}
 PUBLISHED_KEYS = {"name", "source", "unit", "values"}
 
@@ -83,6 +83,7 @@ class Entry:
     idle: bool  # whether times are measured, which needs an idle machine
     measurements: tuple[Measurement, ...]
     published: dict[str, Published] = field(default_factory=dict)
+    bounds: str = ""  # which of them were set when rows were there, and why; none where all were set before
 
 
 def entry_ids(folder: Path = FOLDER) -> list[str]:
@@ -122,6 +123,8 @@ def read_entry(folder: Path) -> Entry:
     for name in TEXTS:
         good = isinstance(given.get(name), str) and given[name].strip()
         need(bool(good), f"'{name}' is missing or no text")
+    bounds = given.get("bounds", "")
+    need(isinstance(bounds, str), f"bounds is {bounds!r}; expected a text on those that were set after the rows")
     minutes = given.get("minutes")
     need(isinstance(minutes, (int, float)) and minutes > 0, f"minutes is {minutes!r}; expected "
          "a number above 0")  # fmt: skip
@@ -140,7 +143,7 @@ def read_entry(folder: Path) -> Entry:
     names = [m.name for m in measurements]
     need(len(set(names)) == len(names), f"two [[measure]] make the rows {names}")
     return Entry(given["id"], folder, **texts, minutes=minutes, idle=given["idle"],
-                 measurements=measurements, published=published)  # fmt: skip
+                 measurements=measurements, published=published, bounds=" ".join(bounds.split()))  # fmt: skip
 
 
 def _measurement(folder: Path, given: dict[str, Any], need: Any) -> Measurement:

@@ -21,11 +21,13 @@ Z = 1.959964  # of a 95 % interval of a normal distribution
 
 @dataclass(frozen=True)
 class Estimate:
-    """`low` and `high` are the ends of the 95 % interval; equal to `value` where it is exact."""
+    """`low` and `high` are the ends of the 95 % interval; equal to `value` where it is exact. `among` many such
+    intervals hold all their figures together in 95 % of cases."""
 
     value: float
     low: float
     high: float
+    among: int = 1
 
     @property
     def exact(self) -> bool:
@@ -33,7 +35,7 @@ class Estimate:
 
     def mapped(self, change: Callable[[float], float]) -> Estimate:
         """Of an increasing function of the figure."""
-        return Estimate(change(self.value), change(self.low), change(self.high))
+        return Estimate(change(self.value), change(self.low), change(self.high), self.among)
 
     def __truediv__(self, divisor: float) -> Estimate:
         return self.mapped(lambda x: x / divisor)
@@ -80,7 +82,7 @@ def mean_of(values: Sequence[float], among: int = 1) -> Estimate:
     intervals hold all their means together in 95 % of cases (Bonferroni)."""
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / np.sqrt(len(values))
     half = float(stdtrit(len(values) - 1, 1 - 0.025 / among)) * error
-    return Estimate(mean, mean - half, mean + half)
+    return Estimate(mean, mean - half, mean + half, among)
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
@@ -88,7 +90,7 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
     value = one.value - other.value
     low = np.hypot(one.value - one.low, other.high - other.value)
     high = np.hypot(one.high - one.value, other.value - other.low)
-    return Estimate(value, float(value - low), float(value + high))
+    return Estimate(value, float(value - low), float(value + high), max(one.among, other.among))
 
 
 def quotient(one: Estimate, other: Estimate) -> Estimate:

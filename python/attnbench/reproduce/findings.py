@@ -26,11 +26,12 @@ from .product import Product
 
 REFERENCE = ROOT / "results" / "reference"
 # The sweep that trains every variant that decodes is recall.toml; its rows are used where they are there.
-FILES = ("standard.jsonl", "recall.jsonl")
+FILES = ("standard.jsonl", "quick.jsonl", "recall.jsonl")
 TASKS = ("mqar", "induction", "noisy_recall", "fuzzy_recall", "needle")  # the folder tasks/recall
 RECALL_HEADS = ("task", "variant", "bytes of state of a sequence", "accuracy", "seeds", "best shortcut", "rows")
 RECALL_SAID = """The state is what decoding keeps of one sequence, all layers together; training and tuning are the same for all variants of a task and a file.
-What scores no more than the best shortcut recalls nothing; \u2020: a training that was cut off by its steps. A variant without a line is not trained yet:
+A score that is no more than that of the best shortcut shows no recall. That of a training that was cut off by its steps, \u2020, does not say that there is none:
+more steps may bring it. A variant without a line is not trained yet:
 `scripts/bench run results/reference/recall.toml -o results/reference/recall.jsonl` trains every variant that decodes on `mqar`."""
 
 
@@ -72,8 +73,9 @@ TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"
 HEAD = """# What holds and what does not
 
 What [the published results measured again](reproductions.md) come to. `scripts/reproduce report` writes this page from the rows; nothing on it is
-written by hand. Figures in brackets are 95 % intervals. The top of [that page](reproductions.md) tells when a finding holds, fails or is unclear, and
-how the outcome of an entry follows, and what the marks behind one say. *(of the machine)*: another machine may find otherwise, such as which of two programs is faster.
+written by hand. Figures in brackets are 95 % intervals, wider where an entry says that several hold together. The top of [that page](reproductions.md) tells when a finding holds, fails or is unclear, and
+how the outcome of an entry follows, and what the marks behind one say; here each number's entry carries them. *(of the machine)*: another machine or another
+program may find otherwise, such as which of two is faster.
 """
 WORDS = {"speed": "time", "memory": "memory"}
 Line = Sequence[str]
@@ -122,7 +124,7 @@ class _Page:
 
     def findings(self, title: str, state: State) -> tuple[str, str]:
         lines = [
-            (self._entry(one.entry, short=True), f.what + (" (of the machine)" if f.of_machine else ""),
+            (self._marked(one), f.what + (" (of the machine)" if f.of_machine else ""),
              figure(f.found, f.unit), bounds(f), f.published or "–", self._rows(one.entry))
             for one in self.found.values()
             if one.verdict
@@ -137,7 +139,7 @@ class _Page:
         for name, rows in (("R14", "steps"), ("R15", "saving"), ("R17", "growth")):
             for scope, cells in self._by_scope(name, rows).items():
                 lines += self._baseline_lines(name, scope, cells)
-        heads = ("", "variant", "tokens", "scope", "faster than textbook", "faster than tiled", "the baseline's part", "rows")
+        heads = ("", "variant", "tokens", "scope", "faster than textbook", "faster than tiled", "the baseline's part", "machine", "rows")
         said = "A published factor against the textbook form is the product of the factor against the tiled form and of the baseline's part, " \
                "which is what exact attention gains from a better program.\n\n"  # fmt: skip
         table = _table(heads, lines)
@@ -157,11 +159,11 @@ class _Page:
         if set(exact) != {"tiled", "materialized"}:
             return []
         part = ratio_of_times(exact["materialized"], exact["tiled"])
-        entry = self.found[name].entry
+        one = self.found[name]
         return [
-            (self._entry(entry, short=True), f"`{spec_among(cell.variant, cell.params, at)}`", str(longest), scope,
+            (self._marked(one), f"`{spec_among(cell.variant, cell.params, at)}`", str(longest), scope,
              figure(ratio_of_times(exact["materialized"], cell)), figure(ratio_of_times(exact["tiled"], cell)),
-             figure(part), self._rows(entry))
+             figure(part), machine_of(one), self._rows(one.entry))
             for cell in sorted(at, key=lambda c: (c.variant, c.params))
             if cell.variant != "full"
         ]  # fmt: skip
@@ -172,16 +174,16 @@ class _Page:
         if not one or not one.verdict or not one.verdict.findings:
             return title, "R18 is not measured yet."
         lines = [
-            (f.what, figure(f.found), f.published, self._rows(one.entry))
+            (self._marked(one), f.what, figure(f.found), f.published, machine_of(one), self._rows(one.entry))
             for f in one.verdict.findings
         ]
-        return title, _table(("", "measured", "published", "rows"), lines)
+        return title, _table(("", "", "measured", "published", "machine", "rows"), lines)
 
     def lengths(self) -> tuple[str, str]:
         lines: list[Line] = []
         for name, rows in (("R19", "crossing"), ("R20", "narrow"), ("R20", "wide"), ("R18", "crossing")):
             lines += self._length_lines(name, rows)
-        heads = ("", "variant", "of", "from, against tiled", "from, against textbook", "rows")
+        heads = ("", "variant", "of", "from, against tiled", "from, against textbook", "machine", "rows")
         said = "`beyond`: at every length measured exact attention takes less. `≤`: the variant takes less at every length measured. In decoding " \
                "exact attention has a cache of keys and values, and the length is that of the context.\n\n"  # fmt: skip
         table = _table(heads, lines)
@@ -204,8 +206,8 @@ class _Page:
                 tiled = tiled or textbook or found.get((variant, measure, "full"))
                 textbook = None
             word = WORDS[measure] + (", decoding" if decoding else "")
-            lines.append((self._entry(one.entry, short=True), f"`{variant}`", f"{word}, {rows}" if name == "R20" else word,
-                          _length(tiled), _length(textbook), self._rows(one.entry)))  # fmt: skip
+            lines.append((self._marked(one), f"`{variant}`", f"{word}, {rows}" if name == "R20" else word,
+                          _length(tiled), _length(textbook), machine_of(one), self._rows(one.entry)))  # fmt: skip
         return lines
 
     def listops(self) -> tuple[str, str]:
@@ -249,6 +251,9 @@ class _Page:
         except MissingError:
             return []
 
+    def _marked(self, one: Judged) -> str:
+        return self._entry(one.entry, short=True) + one.marks
+
     def _entry(self, entry: Entry, short: bool = False) -> str:
         page = os.path.relpath(ENTRIES, self.near) if self.near != ENTRIES.parent else ENTRIES.name
         told = entry.id if short else f"{entry.id}, {entry.title}"
@@ -257,6 +262,17 @@ class _Page:
     def _rows(self, entry: Entry) -> str:
         folder = os.path.relpath(self.folder / entry.id, self.near)
         return ", ".join(f"[{m.name}]({folder}/{m.name}.jsonl)" for m in entry.measurements)
+
+
+def machine_of(one: Judged) -> str:
+    """`AMD EPYC, avx512, 118 GFLOP/s`: processors of one name are told apart by what a core was measured to do."""
+    told = []
+    for run in one.measured.runs if one.measured else []:
+        place = run.get("environment") or {}
+        peak = (place.get("calibration") or {}).get("fma_flops_per_s_one")
+        rate = f"{float(peak) / 1e9:.0f} GFLOP/s" if peak else ""
+        told.append(", ".join(filter(None, (place.get("cpu_model"), place.get("instruction_set"), rate))))
+    return "; ".join(dict.fromkeys(filter(None, told)))
 
 
 def _length(found: Estimate | None) -> str:

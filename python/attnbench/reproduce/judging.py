@@ -43,7 +43,7 @@ class Finding:
     most: float = math.inf
     published: str = ""
     unit: str = ""
-    of_machine: bool = False  # whether other hardware may give another answer
+    of_machine: bool = False  # whether other hardware, or another program, may give another answer
 
     def __post_init__(self) -> None:
         if self.least == -math.inf and self.most == math.inf:

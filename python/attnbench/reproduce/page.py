@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ scripts/reproduce report              # writes this page, its pictures and findi
 An entry is a folder of [results/reproductions](reproductions): `entry.toml` (the claim, and the published figures with their
 source), sweep files or a short program, their rows, and `verdict.py`, which makes findings of the rows. A finding *holds* where its whole
 95 % interval keeps its bounds, *fails* where the whole interval breaks them, and is *unclear* otherwise. One that is marked *(of the machine)* may
-come out otherwise on another machine. The outcome follows:
+come out otherwise on another machine or with another program. The outcome follows:
 
 - **disagrees**: a finding fails that no machine can change. Of k findings that lie on their bounds, one fails by chance in at most
   k · 2.5 % of runs.
@@ -131,6 +132,7 @@ def _section(one: Judged, folder: str) -> str:
         f"## {_heading(entry)}",
         f"*{entry.paper}, {entry.place}.* **Claim:** {entry.claim}",
         f"**Set-up here:** {entry.scaled}",
+        *([f"**Bounds:** {entry.bounds}"] if entry.bounds else []),
     ]
     if verdict is None or one.measured is None:
         idle = " on an idle machine" if entry.idle else ""
@@ -140,6 +142,7 @@ def _section(one: Judged, folder: str) -> str:
     parts.append(" ".join(filter(None, (f"**Outcome: {one.outcome}.** {verdict.why}", noise))))
     if verdict.findings:
         parts.append(_table(verdict.findings))
+        parts += filter(None, [together(verdict.findings)])
     if one.picture:
         parts.append(f"![{entry.title}]({folder}/{entry.id}/{entry.id}.png)")
     sources = "; ".join(f"{p.source} ({p.unit})" for p in entry.published.values())
@@ -163,6 +166,17 @@ def _table(findings: tuple[Finding, ...]) -> str:
         machine = " (of the machine)" if one.of_machine else ""
         lines.append([f"{one.what}{machine}", figure(one.found, one.unit), bounds(one), one.published or "–", one.state.value])
     return markdown(["finding", "measured [95 %]", "must be", "published", ""], lines)
+
+
+def together(findings: Sequence[Finding]) -> str:
+    """What the intervals of several figures are, each of which alone would be narrower."""
+    sizes = {one.found.among for one in findings if one.found.among > 1}
+    if not sizes:
+        return ""
+    own = sum(one.found.among > 1 for one in findings)
+    many = " or ".join(str(size) for size in sorted(sizes))
+    alone = " or ".join(f"{100 - 5 / size:.2f} %" for size in sorted(sizes))
+    return f"The intervals of {own} findings are wider, so that {many} hold together in 95 % of cases (Bonferroni): each alone is one of {alone}."
 
 
 def _number(value: float, unit: str) -> str:

@@ -79,7 +79,7 @@ def _largest_step(errors, correlation, steps):
         one, other = errors[correlation, few, steps], errors[correlation, many, steps]
         logs = [math.log(other[seed] / one[seed]) for seed in sorted(one.keys() & other.keys())]
         found.append(mean_of(logs, len(LANDMARKS) - 1).mapped(math.exp))
-    return Estimate(*(max(getattr(x, end) for x in found) for end in ("value", "low", "high")))
+    return Estimate(*(max(getattr(x, end) for x in found) for end in ("value", "low", "high")), among=len(LANDMARKS) - 1)
 
 
 def _why(by, correlations, usual, good):

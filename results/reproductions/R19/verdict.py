@@ -1,4 +1,5 @@
-"""R19: crossing lengths of time and memory against exact attention in two forms."""
+"""R19: crossing lengths of time and memory against exact attention in two forms. Both are those of two programs: bytes are the same on every machine, and
+others in another program."""
 
 import math
 
@@ -30,7 +31,7 @@ def verdict(evidence):
         findings.append(
             Finding(f"length for {word}, local over performer", ratio, least=1,
                     published=f"{told['local'][place]} over {told['performer'][place]}",
-                    of_machine=measure == "speed")  # fmt: skip
+                    of_machine=True)  # fmt: skip
         )
     return Verdict(tuple(findings), _why(evidence, found, names), (_panel(evidence, found, names),))
 

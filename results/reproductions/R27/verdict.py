@@ -1,9 +1,10 @@
 """R27: how far outputs of Long Range Arena's code are from those of the papers' mechanisms."""
 
 import math
+from dataclasses import replace
 
 from attnbench.reproduce.chart import Line, Panel, Point
-from attnbench.reproduce.estimates import Estimate, mean_of
+from attnbench.reproduce.estimates import mean_of
 from attnbench.reproduce.judging import Finding, State, Verdict
 
 NEAR = 0.1  # of the size of the outputs: closer than this counts as the same mechanism
@@ -26,7 +27,7 @@ def _beyond(own, among):
     do not tell that the mechanism is the same: no upper end."""
     found = mean_of([r["code_from_paper"] - r["paper_from_itself"] for r in own], among)
     scattered = max(r["paper_from_itself"] for r in own) > NEAR
-    return Estimate(found.value, found.low, math.inf) if scattered else found
+    return replace(found, high=math.inf) if scattered else found
 
 
 def _why(findings, by):

@@ -1,5 +1,6 @@
 """R28: scores beyond the training length, by the kind of positions."""
 
+from attnbench.plots.rows.settings import unfinished
 from attnbench.reproduce.chart import Line, Panel, Point
 from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import mean_of
@@ -60,9 +61,11 @@ def _why(by, cells):
     reasons = {on["reason"] for c in cells for on in c.metrics.get("by_task", []) if on["reason"]}
     learned = f" Beyond it learned positions have no score: {'; '.join(sorted(reasons))}." if reasons else ""
     here = ", ".join(f"{_mean(by[task, 'none', 1]).value:.3f} on {task}" for task in TASKS)
+    cut = [f"{task} with positions {kind}" for task in TASKS for kind in KINDS if unfinished(c for _, c in by[task, kind, 1].values())]
+    short = f" Cut off by their steps, so that more training may give other scores: {', '.join(cut)}." if cut else ""
     return f"""Accuracy on the test split at multiples of the training length, means of three seeds, with the weights that were best
         on validation at the training length: {told}.{learned} The paper's order is that of a mean reciprocal rank over several tasks,
-        of a model of 107 million weights. Without positions the model here reaches {here} at the training length itself."""
+        of a model of 107 million weights. Without positions the model here reaches {here} at the training length itself.{short}"""
 
 
 def _panel(by, task):

@@ -7,14 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnbench.plots.rows.learned import published
-from attnbench.plots.rows.learning import learning_of
+from attnbench.plots.rows.learning import Learning, learning_of
 from attnbench.plots.rows.read import Cell, Params, read_rows
 from attnbench.plots.rows.scores import TaskGroup, short_titles, task_groups
 from attnbench.plots.rows.settings import spec_among, winners
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import markdown
 
-from .by_family import BLOCK, entry, is_layer, left_out
+from .by_family import entry, left_out
+from .orders import BLOCK, is_layer
+
+MOST_COLUMNS = 4  # tasks
+ENOUGH = 8  # seeds, where some learn and others do not
 
 
 def table(path: Path) -> str:
@@ -42,27 +46,52 @@ def table(path: Path) -> str:
 
 
 def learning(path: Path) -> str:
-    """A line a variant and what stands around it; of each task the seeds that learned, the steps that they took and the
-    learning rates at which a training came so far, see attnbench.plots.rows.learning."""
+    """How surely, how soon and at which learning rates each variant learned each task, see attnbench.plots.rows.learning: a line
+    a variant and three columns a task, or, of many tasks, a line for each of both. Below, where seeds differ and are few."""
     rows = published(read_rows([path]), without_control=False)
     groups = task_groups(winners(rows.of("accuracy")))
     trainings = [c for g in groups for c in g.cells]
     every = [*rows.of("accuracy"), *rows.trials]
-    heads = ["variant"]
-    for title in short_titles(groups):
-        heads += [f"`{title}`: seeds", "steps", "learning rates"]
-    lines = []
     plain = [replace(c, params=_mixer(c.params)) for c in trainings]
+    found = {}  # by name and task
     for series in Styles(rows).series(trainings):
         name = spec_among(series.variant, _mixer(series.params), plain)
         layer = f"{name[:-1]},block=paper]" if name.endswith("]") else f"{name}[block=paper]"
-        line = [f"`{layer if is_layer(series.params) else name}`"]
-        for group in groups:
+        for title, group in zip(short_titles(groups), groups, strict=True):
             own = [c for c in group.cells if (c.variant, c.params) == (series.variant, series.params)]
-            found = learning_of(own, every) if own else None
-            line += [f"{found.learned} of {found.seeds}", found.steps_text, found.rates_text] if found else ["—"] * 3
-        lines.append(line)
-    return markdown(heads, lines)
+            found[layer if is_layer(series.params) else name, title] = learning_of(own, every) if own else None
+    return _by_task(found) if len(groups) > MOST_COLUMNS else _by_variant(found)
+
+
+def _by_variant(found: dict[tuple[str, str], Learning | None]) -> str:
+    names, titles = (list(dict.fromkeys(key[i] for key in found)) for i in (0, 1))
+    heads = ["variant"]
+    for title in titles:
+        heads += [f"`{title}`: seeds", "steps", "learning rates"]
+    learned = [name for name in names if any(found[name, title] for title in titles)]
+    lines = [[f"`{name}`", *(word for title in titles for word in _words(found[name, title]))] for name in learned]
+    return markdown(heads, lines) + _of_two_minds(found)
+
+
+def _by_task(found: dict[tuple[str, str], Learning | None]) -> str:
+    titles = list(dict.fromkeys(title for _, title in found))
+    told = [(name, title, own) for at in titles for (name, title), own in found.items() if own and title == at]
+    lines = [[f"`{title}`", f"`{name}`", *_words(own)] for name, title, own in told]
+    return markdown(["task", "variant", "seeds", "steps", "learning rates"], lines) + _of_two_minds(found)
+
+
+def _words(found: Learning | None) -> list[str]:
+    return [found.share_text, found.steps_text, found.rates_text] if found else ["—"] * 3
+
+
+def _of_two_minds(found: dict[tuple[str, str], Learning | None]) -> str:
+    """The line on variants of which some seeds learned and others did not, with fewer seeds than tell how often."""
+    few: dict[str, list[str]] = {}
+    for (name, title), own in found.items():
+        if own and 0 < own.learned < own.seeds < ENOUGH:
+            few.setdefault(title, []).append(f"`{name}`")
+    told = "; ".join(f"on `{title}` {', '.join(names)}" for title, names in few.items())
+    return f"\n\nSome seeds learned and others did not, of fewer than {ENOUGH}: {told}. Their means say little." if few else ""
 
 
 def _mixer(params: Params) -> Params:

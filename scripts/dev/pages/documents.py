@@ -19,7 +19,7 @@ from attnbench.peers.__main__ import main as peers
 from attnbench.plots.rows.read import read_rows
 from dev.overhead import table as overhead
 
-from . import by_block, by_family, captured, catalog, passes, ranks
+from . import by_block, by_family, captured, catalog, locality, orders, passes, published, ranks
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: passes.shares(Path(rows)),
@@ -38,8 +38,11 @@ TABLES: dict[str, Callable[..., str]] = {
     "by_family": lambda rows: by_family.table(Path(rows)),
     "by_block": lambda rows: by_block.table(Path(rows)),
     "learning": lambda rows: by_block.learning(Path(rows)),
-    "orders": lambda rows: by_family.orders(Path(rows)),
+    "orders": lambda rows: orders.orders(Path(rows)),
     "summary": lambda rows: captured.sentences(Path(rows)),
+    "locality": lambda: locality.table(),
+    "published": lambda tables, *rows: published.table(Path(tables), *map(Path, rows)),
+    "sources": lambda tables: published.sources(Path(tables)),
 }
 PLACE = re.compile(
     rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)})(?: .*?)?) -->\n)((?:(?!<!-- ).)*)(<!-- end of table -->)", re.S
@@ -52,7 +55,7 @@ FORMS = (("nsa", "compression", "mean"), ("dsa", "indexer", "per_head"), ("routi
 
 def printed(command: str) -> str:
     """What the command prints."""
-    words = [str(ROOT / word) if word.endswith(".jsonl") else word for word in shlex.split(command)]
+    words = [str(ROOT / word) if word.endswith((".jsonl", ".toml")) else word for word in shlex.split(command)]
     if words[0] in TABLES:
         rows = [Path(word) for word in words[1:] if word.endswith(".jsonl") and words[0] != "overhead"]  # whose rows are others
         return with_forms(TABLES[words[0]](*words[1:]), rows)

@@ -22,23 +22,35 @@ from attnbench.plots.rows.scores import over_seeds
 from attnbench.plots.rows.units import markdown
 
 from .by_family import Scores, scores_of
+from .trainings import trainings
 
 DRAWS, SEED = 2000, 20240607
 SHARES = (0.25, 0.5, 0.75)  # of the steps of a training
+FEWEST_TASKS = 2  # of an order over tasks
 ALIKE = 0.9  # mean tau-b from which two orders are called the same
 
 
 def table(path: Path, other: Path | None = None) -> str:
-    """`other`: rows of another sweep, whose order of the same variants is compared."""
+    """`other`: rows of another sweep, whose order of the same variants is compared. What was cut off has a score and no rank, and a
+    task on which a variant was cut off says nothing of the order over tasks."""
     tasks = scores_of(path)
     variants = sorted({v for t in tasks for v in t.variants}, key=lambda v: (v != "full", v))
     common = [v for v in variants if all(v in t.variants for t in tasks)]
-    parts = [_scores(tasks, variants), _seeds(tasks)]
-    if len(common) > 1:
-        parts += _over_tasks(tasks, common)
-        parts.append(_over_steps(tasks))
-        if other:
-            parts.append(_compared(tasks, common, scores_of(other), other.name))
+    whole = [t for t in tasks if set(common) <= set(t.finished)]
+    parts = [_scores(tasks, variants), trainings(path), _seeds(tasks)]
+    if len(common) < 2:
+        return "\n\n".join(parts)
+    if len(whole) < FEWEST_TASKS:
+        names = ", ".join(f"`{t.task[0]}`" for t in whole)
+        parts.append(
+            f"There is no order over tasks: the {len(common)} variants that run on all {len(tasks)} tasks all trained to their end on "
+            f"{len(whole) or 'none'} of them{f' ({names})' if names else ''}."
+        )
+        return "\n\n".join(parts)
+    parts += _over_tasks(whole, common)
+    parts.append(_over_steps(whole))
+    if other:
+        parts.append(_compared(whole, common, scores_of(other), other.name))
     return "\n\n".join(parts)
 
 
@@ -46,19 +58,19 @@ def _entry(scores: Scores, variant: str) -> str:
     """`0.934 ±0.117 (2)`: mean over seeds, half its 95 % interval, rank."""
     if variant not in scores.variants:
         return "—"
-    row = scores.variants.index(variant)
-    found = over_seeds(list(scores.test[row]), None)
+    found = over_seeds(list(scores.test[scores.variants.index(variant)]), None)
     spread = "" if found.half is None else f" ±{found.half:.3f}"
-    return f"{abs(found.mean):.3f}{scores.marks[variant]}{spread} ({_ranks(scores)[row]:g})"
+    place = f" ({_ranks(scores)[scores.finished.index(variant)]:g})" if variant in scores.finished else ""
+    return f"{abs(found.mean):.3f}{scores.marks[variant]}{spread}{place}"
 
 
 def _ranks(scores: Scores, common: list[str] | None = None) -> np.ndarray:
-    """Of these variants, or all of the task."""
-    rows = range(len(scores.variants)) if common is None else [scores.variants.index(v) for v in common]
-    floor = scores.best_shortcut
-    if floor is not None and scores.is_error:
-        floor = -floor  # as the signs of `test`
-    return sure_ranks(scores.test[list(rows)], floor)
+    """Of these variants, or all that trained to their end."""
+    return sure_ranks(_tests(scores, scores.finished if common is None else common), scores.floor)
+
+
+def _tests(scores: Scores, variants: list[str]) -> np.ndarray:
+    return scores.test[[scores.variants.index(v) for v in variants]]
 
 
 def _scores(tasks: list[Scores], variants: list[str]) -> str:
@@ -71,20 +83,21 @@ def _scores(tasks: list[Scores], variants: list[str]) -> str:
 
 
 def _by_seed(scores: Scores) -> np.ndarray:
-    """[seeds, variants]"""
-    return np.stack([ranks_of(column) for column in scores.test.T])
+    """[seeds, variants] of those that trained to their end; what a shortcut scores too is a tie."""
+    tests = _tests(scores, scores.finished)
+    return np.stack([ranks_of(column) for column in (tests if scores.floor is None else np.maximum(tests, scores.floor)).T])
 
 
 def _seeds(tasks: list[Scores]) -> str:
     lines = []
     for t in tasks:
-        ranks = _by_seed(t)
-        seeds, count = ranks.shape
-        w = kendall_w(ranks) if seeds > 1 else float("nan")
+        count, seeds = len(t.finished), t.test.shape[1]
+        ranks = _by_seed(t) if count > 1 and seeds > 1 else None
+        w = kendall_w(ranks) if ranks is not None else float("nan")
         found = "—" if np.isnan(w) else f"{w:.2f}"
-        p = "—" if np.isnan(w) else f"{exact_p(ranks):.2g}"
-        lines.append([f"`{t.task[0]}`", f"{count}", f"{seeds}", found, p])
-    return markdown(["task", "variants", "seeds", "Kendall's W over seeds", "p"], lines)
+        p = "—" if ranks is None or np.isnan(w) else f"{exact_p(ranks):.2g}"
+        lines.append([f"`{t.task[0]}`", f"{count} of {len(t.variants)}", f"{seeds}", found, p])
+    return markdown(["task", "trained to their end", "seeds", "Kendall's W over seeds", "p"], lines)
 
 
 def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
@@ -144,8 +157,10 @@ def _over_steps(tasks: list[Scores]) -> str:
     for share in SHARES:
         taus = []
         for t in tasks:
-            early = np.array([np.mean([_at(c, share) for c in seeds]) for seeds in t.curves])
-            late = np.array([np.mean([_at(c, 1.0) for c in seeds]) for seeds in t.curves])
+            whole = [seeds for v, seeds in zip(t.variants, t.curves, strict=True) if v in t.finished]
+            early, late = (np.array([np.mean([_at(c, part) for c in seeds]) for seeds in whole]) for part in (share, 1.0))
+            if t.floor is not None:
+                early, late = np.maximum(early, t.floor), np.maximum(late, t.floor)
             if not np.isnan(early).any():
                 taus.append(kendall_tau(ranks_of(early), ranks_of(late)))
         defined = [x for x in taus if not np.isnan(x)]
@@ -158,9 +173,9 @@ def _over_steps(tasks: list[Scores]) -> str:
 
 
 def _compared(tasks: list[Scores], common: list[str], others: list[Scores], name: str) -> str:
-    shared = [v for v in common if all(v in t.variants for t in others)]
+    shared = [v for v in common if all(v in t.finished for t in others)]
     if len(shared) < 2:
-        return f"{name} has fewer than two of these variants on all of its tasks: there is no order to compare."
+        return f"{name} has fewer than two of these variants, trained to their end, on all of its tasks: there is no order to compare."
     means = [np.stack([_ranks(t, shared) for t in each]).mean(axis=0) for each in (tasks, others)]
     return (
         f"Tau-b between these mean ranks and those of {name} ({', '.join(f'`{t.task[0]}`' for t in others)}), over "

@@ -12,9 +12,10 @@ from attnbench._place import ROOT
 from attnbench.plots.kinds.overview import overview
 from attnbench.plots.layout.page import noted
 from attnbench.plots.rows.learned import published
+from attnbench.plots.rows.learning import Learning
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
-from dev.pages import by_block, by_family, captured, catalog, documents, passes
+from dev.pages import by_block, by_family, captured, catalog, documents, orders, passes
 
 from ..faults import BUILT
 
@@ -43,7 +44,8 @@ class Documents(unittest.TestCase):
         found = documents.documents()
         self.assertEqual(
             [path.name for path in found],
-            ["README.md", "blocks.md", "peers.md", "performance.md", "recurrences.md", "reference.md", "survey.md", "variants.md"],
+            ["README.md", "blocks.md", "locality.md", "peers.md", "performance.md", "published.md", "recurrences.md", "reference.md", "survey.md",
+             "variants.md"],  # fmt: skip
         )
         for path in found:
             text = path.read_text(encoding="utf-8")
@@ -122,16 +124,14 @@ def one_cell(**metrics):
     return head, cell
 
 
-def trained(scores):
-    """Rows of one task in which these variants have these scores, one a seed."""
+def trained(scores, cut=()):
+    """Rows of one task in which these variants have these scores, one a seed; the trainings of `cut` were stopped by their steps."""
     path = ROOT / "results" / "reference" / "quick.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     head = next(line for line in lines if line["kind"] == "run")
     head.pop("checksum", None)
     cell = next(x for x in lines if x["kind"] == "cell" and x["measure"] == "accuracy" and x["status"] == "ok" and x["task"]["name"] == "mqar")
     cell.pop("checksum", None)
-    cell["metrics"]["stopped_by"] = "steps"  # marked, but not left out
-    del cell["metrics"]["ended_by"]
     made = [head]
     for name, tests in scores.items():
         for seed, test in enumerate(tests):
@@ -140,23 +140,26 @@ def trained(scores):
             one.update(variant={"name": plain, "params": {"block": "paper"} if layer else {}}, cell=f"{len(made):016x}")
             one["axes"]["seed"] = seed
             one["metrics"]["test"] = test
+            one["metrics"]["ended_by"] = "steps" if name in cut else "target"
             made.append(one)
     return "".join(json.dumps(line) + "\n" for line in made)
 
 
 class ScoresByFamily(unittest.TestCase):
-    def printed(self, table, scores):
+    def printed(self, table, scores, cut=()):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "rows.jsonl")
-            path.write_text(trained(scores), encoding="utf-8")
+            path.write_text(trained(scores, cut), encoding="utf-8")
             return table(path).splitlines()
 
     def test_a_variant_is_a_line_below_its_family(self):
-        told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5], "full": [1.0]})
+        told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5], "full": [1.0]}, ["linear"])
         lines = [line.strip("| ").split(" | ") for line in told[2:] if "`full`" not in line]
         self.assertEqual([line[:2] for line in lines[:1]], [["kernel", "`performer`"]])
         self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50† (0.25 to 0.75)"))
         self.assertEqual(lines[2][:2], ["stacks", "`linear+full`"])
+        self.assertTrue(told[0].endswith("| parameters over those of `full` |"), told[0])
+        self.assertEqual(lines[2][3], "1.00")
 
     def test_settings_of_training_are_no_seeds(self):
         head, *cells = trained({"full": [0.9, 1.0]}).splitlines()
@@ -170,20 +173,27 @@ class ScoresByFamily(unittest.TestCase):
         self.assertEqual(scores, {"learned": "0.90", "none": "1.00"})
 
     def test_pairs_whose_intervals_separate_are_counted(self):
-        told = self.printed(by_family.orders, {
+        told = self.printed(orders.orders, {
             "conv[kernel=4]+deltanet": [0.9, 0.89], "conv[kernel=4]+kda": [0.4, 0.41], "conv[kernel=4]+gla": [0.6, 0.61],
             "conv[kernel=4]+mamba2": [0.3, 0.9], "gla": [0.25], "full": [1.0],
         })  # fmt: skip
         delta = next(line for line in told if line.startswith("| delta rules"))
-        self.assertIn("`conv+kda` 0.41 | `conv+gla` 0.60, `conv+mamba2` 0.60 | 1 of 4 | 1 | 2 |", delta)
+        self.assertIn("`conv+kda` 0.41 | `conv+gla` 0.60, `conv+mamba2` 0.60 | 1 of 4 | 1 | 2 | 0 |", delta)
         self.assertFalse(any("parity" in line for line in told))
 
+    def test_a_training_that_was_cut_off_decides_no_pair(self):
+        scores = {"conv[kernel=4]+deltanet": [0.9, 0.89], "conv[kernel=4]+gla": [0.6, 0.61], "conv[kernel=4]+mamba2": [0.4, 0.41], "full": [1.0]}
+        for cut, counts in ((), "2 of 2 | 0 | 0 | 0"), (("conv[kernel=4]+gla",), "1 of 2 | 0 | 0 | 1"), (("conv[kernel=4]+deltanet",), "0 of 2 | 0 | 0 | 2"):
+            delta = next(line for line in self.printed(orders.orders, scores, cut) if line.startswith("| delta rules"))
+            self.assertTrue(delta.endswith(f"| {counts} |"), (cut, delta))
+            self.assertEqual("`conv+gla` 0.60†" in delta, "conv[kernel=4]+gla" in cut)
+
     def test_a_layer_is_another_side_than_its_mixer(self):
-        told = self.printed(by_family.orders, {
+        told = self.printed(orders.orders, {
             "gla[block=paper]": [0.9, 0.901], "mamba2[block=paper]": [0.5, 0.501], "gla": [0.6, 0.601], "full": [1.0],
         })  # fmt: skip
         around = next(line for line in told if line.startswith("| what stands around it"))
-        self.assertIn("| `gla[block=paper]` 0.90, `mamba2[block=paper]` 0.50 | `gla` 0.60 | 1 of 1 | 0 | 0 |", around, "each layer beside its own mixer")
+        self.assertIn("| `gla[block=paper]` 0.90, `mamba2[block=paper]` 0.50 | `gla` 0.60 | 1 of 1 | 0 | 0 | 0 |", around, "each layer beside its own mixer")
         exact = next(line for line in told if line.startswith("| exact attention"))
         self.assertNotIn("block=paper", exact)
 
@@ -201,15 +211,21 @@ class ScoresByFamily(unittest.TestCase):
         told = self.printed(by_block.learning, {"full": [1.0], "gla": [0.25, 0.75], "gla[block=paper]": [1.0, 1.0]})
         heads = [word.strip() for word in told[0].strip("|").split("|")]
         self.assertEqual(heads, ["variant", "`mqar`: seeds", "steps", "learning rates"])
-        seeds = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in told[2:]}
-        self.assertEqual(seeds, {"`full`": "1 of 1", "`gla`": "1 of 2", "`gla[block=paper]`": "2 of 2"})
+        seeds = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in told[2:] if line.startswith("|")}
+        self.assertEqual(seeds, {"`full`": "1 of 1 (0.03 to 1.00)", "`gla`": "1 of 2 (0.01 to 0.99)", "`gla[block=paper]`": "2 of 2 (0.16 to 1.00)"})
+        self.assertEqual(told[-1], "Some seeds learned and others did not, of fewer than 8: on `mqar` `gla`. Their means say little.")
+
+    def test_learning_of_many_tasks_is_a_line_a_task_and_variant(self):
+        told = by_block._by_task({("gla", task): Learning(2, 1, (0.01, 0.99), (700.0, float("inf")), 900, (), ()) for task in ("copy", "mqar")}).splitlines()
+        self.assertEqual(told[2:4], ["| `copy` | `gla` | 1 of 2 (0.01 to 0.99) | 700 (700 to > 900) | |", "| `mqar` | `gla` | 1 of 2 (0.01 to 0.99) | 700 (700 to > 900) | |"])
+        self.assertIn("on `copy` `gla`; on `mqar` `gla`", told[-1])
 
     def test_a_score_at_the_shortcut_confirms_no_order(self):
         shortcut = json.loads(trained({"full": [0.1]}).splitlines()[1])["metrics"]["shortcuts"]
         best = max(shortcut.values())
         at = {"conv[kernel=4]+kda": [best - 0.001, best], "conv[kernel=4]+gla": [0.0, 0.001], "full": [1.0]}
-        told = self.printed(by_family.orders, at)
-        self.assertTrue(any(line.endswith("| 0 of 1 | 0 | 1 |") for line in told), told)
+        told = self.printed(orders.orders, at)
+        self.assertTrue(any(line.endswith("| 0 of 1 | 0 | 1 | 0 |") for line in told), told)
 
 
     def test_a_setting_that_full_has_not_learned_is_no_column(self):

@@ -11,7 +11,6 @@ from attnbench.plots.kinds.panel_kinds import KINDS
 from attnbench.plots.kinds.ranking import ranking
 from attnbench.plots.kinds.trades import front, trade_panels
 from attnbench.plots.kinds.training import effort, learning
-from attnbench.plots.rows.ranks import ranks_of
 from attnbench.plots.rows.settings import CUT, LOST, MEANINGS, mark_of, unfinished
 from attnbench.plots.rows.scores import score
 from attnbench.plots.rows.style import Styles
@@ -23,6 +22,7 @@ from attnbench.reports.scores import tradeoff as trade_section
 from attnbench.reports.summary import scores as told_scores
 from attnbench.reports.summary import speeds as told_speeds
 from attnbench.reports.summary import summary
+from dev.pages import ranks
 from dev.pages.by_family import scores_of
 
 from .. import fixture
@@ -50,7 +50,7 @@ class Unfinished(InOverview):
         book = Book(rows, Styles(rows))
         return rows, book.styles, book, Tasks(book)
 
-    def test_one_predicate_tells_it_and_old_rows_are_marked_alone(self) -> None:
+    def test_one_predicate_tells_it_of_old_rows_too(self) -> None:
         told = {
             by: (unfinished([c]), mark_of(c), score([c]).is_unfinished)
             for by in ("target", "plateau", "patience", "steps", "time")
@@ -58,8 +58,9 @@ class Unfinished(InOverview):
         }
         cut, whole = (True, CUT, True), (False, "", False)
         self.assertEqual(told, {"target": whole, "plateau": whole, "patience": whole, "steps": cut, "time": cut})
-        (old,) = self.rows([ended("full", "", stopped_by="steps")]).of("accuracy")
-        self.assertEqual((unfinished([old]), mark_of(old)), (False, CUT))
+        for by, expected in (("steps", cut), ("target", whole)):
+            (old,) = self.rows([ended("full", "", stopped_by=by)]).of("accuracy")
+            self.assertEqual((unfinished([old]), mark_of(old), score([old]).is_unfinished), expected)
 
     def test_a_score_without_a_seed_that_failed_says_so(self) -> None:
         lost = [
@@ -87,6 +88,15 @@ class Unfinished(InOverview):
         _, _, book, tasks = self.of(**dict.fromkeys(SCORES, "steps"))
         self.assertEqual(list(told_scores(book, tasks)), ["On `copy` no training ended by itself: no score is ranked."])
         self.assertNotIn("where exact attention has", " ".join(told_speeds(book, tasks)))
+
+    def test_a_loss_counts_tasks_that_were_cut_off_beside_those_compared(self) -> None:
+        """Where trainings end at a target, those that ended by themselves are the good ones."""
+        others = [c | {"cell": f"{i:016x}", "task": {"name": "copy", "params": {}}} for i, c in enumerate(cells(truncated="steps")) if c["measure"] == "accuracy"]
+        rows = self.rows([*cells(), *others])
+        book = Book(rows, Styles(rows))
+        told = {s.partition("`")[2].partition("`")[0].split()[0]: s for s in told_speeds(book, Tasks(book))}
+        self.assertIn("; on 1 more task a training of either was cut off.", told["truncated"])
+        self.assertNotIn("cut off", told["linear"])
 
     def test_the_trade_off_s_front_passes_it_by(self) -> None:
         rows, styles, book, tasks = self.of(linear="steps")
@@ -149,5 +159,8 @@ class Unfinished(InOverview):
     def test_ranks_of_pages_leave_it_out(self) -> None:
         path = fixture.write(self.folder / "rows.jsonl", [c for c in cells(linear="steps") if c["measure"] == "accuracy"])
         (scores,) = scores_of(path)
-        self.assertEqual(scores.variants, ["full", "performer", "truncated"])
-        self.assertEqual(ranks_of(scores.test.mean(axis=1)).tolist(), [1, 3, 2])
+        self.assertEqual(scores.variants, ["full", "linear", "performer", "truncated"])
+        self.assertEqual(scores.finished, ["full", "performer", "truncated"])
+        page = ranks.table(path)
+        self.assertRegex(page, r"\| 0\.900 \(1\) \| 0\.950† \| 0\.400 \(3\) \| 0\.600 \(2\) \|")
+        self.assertIn("all trained to their end on none of them.", page)

@@ -165,7 +165,14 @@ class Sentences(InReport):
         cells[-1]["noisy"] = ["witness"]
         told = self.sentences(cells)
         self.assertIn("Of 25 measurements these have no number: 1 diverged, 1 skipped.", told)
-        self.assertIn("1 of all 10 times in these rows was measured on a disturbed machine.", told)
+        self.assertIn("1 of all 10 times in these rows was measured on a disturbed machine; the load before was 0.1 on 2 cores.", told)
+
+    def test_times_are_told_with_how_busy_the_machine_was(self) -> None:
+        head = fixture.header()
+        for load, cores, said in ((0.53, 2, "machine; the load before was 0.5 on 2 cores."), (None, 2, "machine."), (1.0, None, "machine.")):
+            place = {**head["environment"], "load_before": load, "cores": cores}
+            told = self.sentences(crossing_cells(1, 300), {**head, "environment": {k: v for k, v in place.items() if v is not None}})
+            self.assertTrue(told[-1].endswith(f"measured on a disturbed {said}"), told[-1])
 
     def test_least_and_most_memory(self) -> None:
         told = next(s for s in self.sentences(fixture.memory_cells()) if "memory" in s)

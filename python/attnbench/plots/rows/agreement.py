@@ -56,8 +56,13 @@ def agreements(groups: Sequence[TaskGroup]) -> list[Agreement]:
 
 def kendall_tau(x: Sequence[float], y: Sequence[float]) -> float:
     """Returns tau-b, for which pairs that are equal on one side count as neither; NaN where one side is all equal."""
-    above = np.triu_indices(len(x), 1)
-    a, b = (np.sign(np.subtract.outer(v, v))[above] for v in (np.asarray(x), np.asarray(y)))
+    return tau_of_pairs(*(np.sign(np.subtract.outer(v, v)) for v in (np.asarray(x), np.asarray(y))))
+
+
+def tau_of_pairs(one: np.ndarray, other: np.ndarray) -> float:
+    """The same of two matrices that say of each pair whether the first is above (1), below (-1), or neither (0)."""
+    above = np.triu_indices(len(one), 1)
+    a, b = one[above], other[above]
     counted = math.sqrt(float(np.sum(a * a) * np.sum(b * b)))
     return float(np.sum(a * b)) / counted if counted else math.nan
 

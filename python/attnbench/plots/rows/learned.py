@@ -98,9 +98,8 @@ def left_out_with_advice(rows: Rows) -> list[str]:
 
 def _advice(cells: list[Cell]) -> str:
     """As harness/tables/accuracy_table.cc gives it."""
-    was_cut = unfinished(cells) or any(c.ok and c.metrics.get("stopped_by") == "steps" for c in cells)
     steps = None if "steps" in cells[0].tuned else cells[0].training.get("steps")
-    if was_cut and steps is not None:
+    if unfinished(cells) and steps is not None:
         return f"try --train schedule=wsd, or steps=N, N above {steps}"
     return "try --tune learning_rate --tune-by halving"
 

@@ -206,9 +206,13 @@ STOPPED = ("steps", "time")  # how a training that did not end by itself ended
 
 def unfinished(cells: Iterable[Cell | None]) -> bool:
     """Whether a training of the cells was cut off: its score is marked, and neither ranked, nor told in sentences, nor
-    joined by a line. Rows from before `ended_by` say `stopped_by`; they were published without this rule and carry the
-    mark alone."""
-    return any(c is not None and c.ok and str(c.metrics.get("ended_by", "")) in STOPPED for c in cells)
+    joined by a line."""
+    return any(c is not None and c.ok and _ended_by(c) in STOPPED for c in cells)
+
+
+def _ended_by(cell: Cell) -> str:
+    """Rows from before `ended_by` say `stopped_by`."""
+    return str(cell.metrics.get("ended_by") or cell.metrics.get("stopped_by") or "")
 
 
 def mark_of(cell: Cell) -> str:
@@ -216,8 +220,7 @@ def mark_of(cell: Cell) -> str:
     if not cell.ok:
         return LOST if cell.measure == "accuracy" and cell.status in FAILURES else ""
     if cell.measure == "accuracy":
-        ended = cell.metrics.get("ended_by") or cell.metrics.get("stopped_by")
-        return CUT if str(ended) in STOPPED else ""
+        return CUT if _ended_by(cell) in STOPPED else ""
     if cell.measure not in ("speed", "memory"):
         return ""
     noisy = DISTURBED if cell.noisy else ""
