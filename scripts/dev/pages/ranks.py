@@ -177,7 +177,8 @@ def _compared(tasks: list[Scores], common: list[str], others: list[Scores], name
     if len(shared) < 2:
         return f"{name} has fewer than two of these variants, trained to their end, on all of its tasks: there is no order to compare."
     means = [np.stack([_ranks(t, shared) for t in each]).mean(axis=0) for each in (tasks, others)]
+    tau = kendall_tau(*means)
     return (
         f"Tau-b between these mean ranks and those of {name} ({', '.join(f'`{t.task[0]}`' for t in others)}), over "
-        f"{', '.join(f'`{v}`' for v in shared)}: {kendall_tau(*means):.2f}."
+        f"{', '.join(f'`{v}`' for v in shared)}: {'not defined, since all of one side tie' if np.isnan(tau) else f'{tau:.2f}'}."
     )

@@ -53,6 +53,14 @@ class Pages(unittest.TestCase):
         # 1.960 · sqrt(2 · 3 / (6 · 2)): with two tasks nothing is told apart
         self.assertIn("apart at 5 % from 1.39 on (Nemenyi's test over all pairs). Groups of what they do not tell apart: `full`, `linear`.", page)
 
+    def test_of_rows_in_which_all_tie_tau_is_not_defined(self) -> None:
+        order, tie = {"full": [0.9, 0.9], "linear": [0.6, 0.62]}, {"full": [0.9, 0.9], "linear": [0.9, 0.9]}
+        other = Path(self.enterContext(tempfile.TemporaryDirectory()), "other.jsonl")
+        lines = [fixture.header(), *rows_of({"reverse": tie, "sort": tie})]
+        other.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
+        page = self.page(rows_of({"mqar": order, "copy": order}), lambda path: ranks.table(path, other))
+        self.assertIn("over `full`, `linear`: not defined, since all of one side tie.", page)
+
     def test_without_an_order_there_is_no_best(self) -> None:
         one = {"full": [0.9, 0.7], "linear": [0.9, 0.9]}  # one seed more decides nothing
         page = self.page(rows_of({"mqar": one, "copy": one}))
