@@ -11,6 +11,7 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/measure/fidelity.h"
+#include "variants/api/forgetting.h"
 
 namespace attn::cli {
 namespace {
@@ -109,11 +110,27 @@ Array array_of_seen(const attn_apply::Output& output, const std::vector<int64_t>
   return array;
 }
 
+// The rows of [batch · heads, len, head_dim] from position `begin` on.
+std::vector<double> rows_from(int64_t begin, const std::vector<double>& all,
+                              const std::vector<int64_t>& shape) {
+  const int64_t sequence = shape[2] * shape[3];
+  std::vector<double> rows;
+  for (auto at = all.begin(); at != all.end(); at += sequence)
+    rows.insert(rows.end(), at + begin * shape[3], at + sequence);
+  return rows;
+}
+
 // A variant that hides the future under every mask is compared with exact attention that hides it
-// too: the difference would be mostly the future.
+// too: the difference would be mostly the future. Of decoding the steps are compared: the rows of
+// the prompt are those of the forward.
 void tell_error(const Chosen& chosen, const Params& params, attn_apply::Request request,
                 const std::vector<double>& out) {
   const VariantInfo& info = *chosen.variant;
+  if (!request.prompt && forgets_of(info, params))
+    return print(
+        fmt::format("no error against exact attention: {} forgets while it decodes; add --prompt N "
+                    "to decode\n",
+                    info.name));
   if (const auto why =
           why_no_fidelity({.variant = &info, .params = chosen.params, .causal = request.causal}))
     return print(fmt::format("no error against exact attention: {} {}\n", info.name, *why));
@@ -123,10 +140,16 @@ void tell_error(const Chosen& chosen, const Params& params, attn_apply::Request 
         "{} hides the future without --causal too: exact attention here is the causal one\n",
         info.name));
   request.causal = request.causal || hides;
+  const std::vector<int64_t> shape = request.q.shape;
+  const int64_t begin = request.prompt.value_or(0);
+  const std::string of_steps =
+      request.prompt ? fmt::format("of {} steps ", shape[2] - begin) : std::string();
   request.variant = exact_reference().name, request.prompt.reset();
   request.params.clear(), request.weights.clear(), request.gates.clear(), request.grad_out = {};
-  print(fmt::format("relative error against {}exact attention: {:.3e}\n", hides ? "causal " : "",
-                    relative_error(out, attn_apply::run_double(request).out)));
+  const std::vector<double> exact = attn_apply::run_double(request).out;
+  print(fmt::format("relative error {}against {}exact attention: {:.3e}\n", of_steps,
+                    hides ? "causal " : "",
+                    relative_error(rows_from(begin, out, shape), rows_from(begin, exact, shape))));
 }
 
 int run_apply(const Arguments& arguments) {
@@ -144,9 +167,7 @@ int run_apply(const Arguments& arguments) {
   require_request(*chosen.variant, params, request);
   const std::map<std::string, std::string> of_gates = named_files(arguments, "grad-input");
   add_gradients(arguments, in, of_gates, request);
-  for (const auto& [name, path] : of_gates) require_writable(path);
-  for (const char* const option : {"out", "seen", "grad-q", "grad-k", "grad-v"})
-    if (arguments.has(option)) require_writable(arguments.get(option));
+  require_outputs(arguments, {"out", "seen", "grad-q", "grad-k", "grad-v"}, of_gates);
 
   const attn_apply::Output output = answered([&] {
     return in.q.type == "<f4" ? attn_apply::run_float(request) : attn_apply::run_double(request);

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "core/base/check.h"
+#include "harness/cli/terminal.h"
 
 namespace attn::cli {
 namespace {
@@ -148,6 +150,21 @@ ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& re
   require_finite_values("v", arguments.get("v"), in.v, in.kv_lengths);
   clear_padding(in.q);
   return in;
+}
+
+void require_outputs(const Arguments& arguments, std::initializer_list<const char*> options,
+                     const std::map<std::string, std::string>& named) {
+  namespace fs = std::filesystem;
+  std::map<fs::path, std::string> written;  // files, and the options that name them
+  const auto add = [&](const std::string& option, const std::string& path) {
+    require_writable(path);
+    if (fs::exists(path) && !fs::is_regular_file(path)) return;  // /dev/null
+    const auto [first, is_new] = written.try_emplace(fs::absolute(path).lexically_normal(), option);
+    ATTN_CHECK(is_new, "{} {}: {} writes that file too; name another", option, path, first->second);
+  };
+  for (const char* const option : options)
+    if (arguments.has(option)) add(fmt::format("--{}", option), arguments.get(option));
+  for (const auto& [name, path] : named) add(fmt::format("--grad-input {}", name), path);
 }
 
 std::optional<int64_t> read_prompt(const Arguments& arguments, const ApplyInputs& in) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ struct ApplyInputs {
 // at the same positions, and in what the variant does not read.
 // To decode, keys and values may have fewer heads, which the query heads share.
 ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& read);
+// Error where a file of these options, or of `named` ones (--grad-input), cannot be written or is
+// one of two that have the same name.
+void require_outputs(const Arguments& arguments, std::initializer_list<const char*> options,
+                     const std::map<std::string, std::string>& named = {});
 // How many positions are a prompt; nullopt: nothing is decoded.
 std::optional<int64_t> read_prompt(const Arguments& arguments, const ApplyInputs& in);
 

@@ -104,8 +104,7 @@ int apply_layer(const Arguments& arguments) {
     require_same(grad, "grad-out", in.x, "x", {0, 1, 2});
     request.grad_out = {grad.shape, grad.values};
   }
-  for (const char* const option : {"out", "grad-x"})
-    if (arguments.has(option)) require_writable(arguments.get(option));
+  require_outputs(arguments, {"out", "grad-x"});
   const attn_apply::LayerOutput output = answered([&] {
     return in.x.type == "<f4" ? attn_apply::layer_float(request)
                               : attn_apply::layer_double(request);

@@ -87,11 +87,28 @@ class ApplyDecoding(FaultCase):
                 self.assertEqual(self.apply(variant, "--causal", *inputs).returncode, 0)
                 np.testing.assert_allclose(out, np.load(self.folder / "out.npy"), rtol=0, atol=1e-11)
 
+    def test_the_error_is_that_of_the_steps(self) -> None:
+        exact, _ = self.decoded("full")
+        for prompt in (PROMPT, LENGTH - 1):
+            out, told = self.decoded("full[evict=recent,budget=8]", prompt=prompt)
+            steps = (out - exact)[:, :, prompt:]
+            found = re.fullmatch(r"relative error of (\d+) steps against exact attention: (\S+)\n", told)
+            self.assertEqual(int(found[1]), LENGTH - prompt)
+            self.assertAlmostEqual(float(found[2]), np.linalg.norm(steps) / np.linalg.norm(exact[:, :, prompt:]), delta=1e-3)
+
+    def test_of_a_forward_that_forgets_nothing_no_error_is_told(self) -> None:
+        self.k = self.v = self.q
+        for words in ([], ["--causal"]):
+            done = self.apply("full[evict=h2o,budget=8]", *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout, "no error against exact attention: full forgets while it decodes; add --prompt N to decode\n")
+
     def test_what_is_refused(self) -> None:
         evicting = "full[evict=h2o,budget=8]"
         self.refused("--prompt 50 is not valid; expected a whole number in 0..49", "full", "--prompt", "50")
         self.refused("--seen is of a cache that forgets, such as full[evict=h2o,budget=64]; that of full keeps", "full", "--prompt", "9", "--seen", "s.npy")
         self.refused("--grad-q: decoding has no gradients", evicting, "--prompt", "9", "--grad-q", "g.npy")
+        self.refused("--seen ./out.npy: --out writes that file too; name another", evicting, "--prompt", "9", "--seen", "./out.npy")
         self.refused("--kv-lengths: sequences are decoded at one length", "full", "--prompt", "9", "--kv-lengths", self.save(np.array([50, 50])))
         self.refused("linformer cannot run here: cannot be causal", "linformer", "--prompt", "9")
         self.refused("--prompt: full decodes as kernel=tiled", "full[kernel=materialized]", "--prompt", "9")
