@@ -1,8 +1,6 @@
 // See packed_lengths.h.
 #include "harness/measure/packed_lengths.h"
 
-#include <boost/math/distributions/normal.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "harness/measure/mixed_batch.h"
+#include "harness/measure/statistics.h"
 
 namespace attn {
 namespace {
@@ -20,9 +19,8 @@ constexpr std::string_view kUniform = "uniform", kLogNormal = "lognormal";
 double share_of(std::string_view word, int64_t i, int64_t count) {
   const auto n = static_cast<double>(count);
   if (word == kUniform) return static_cast<double>(i + 1) / n;
-  const boost::math::normal standard;
   const auto place = [&](int64_t at) {
-    return boost::math::quantile(standard, (static_cast<double>(at) + 0.5) / n);
+    return normal_quantile((static_cast<double>(at) + 0.5) / n);
   };
   return std::exp(place(i) - place(count - 1));
 }
