@@ -140,6 +140,8 @@ template <class Archive>
 void fields(Archive& archive, Visit& visit) {
   archive("samples", visit.times);
   archive.maybe("later_s", visit.later_s);
+  archive.maybe("calls", visit.calls);
+  archive.maybe("padded_s", visit.padded_s);
   archive("flops", visit.flops);
   archive.maybe("cost", visit.cost);
   archive.maybe("dtype", visit.dtype);

@@ -15,6 +15,8 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("dtype", axes.dtype);
   visit("kv_dtype", axes.kv_dtype);
   visit("workload", axes.workload);
+  visit("arrivals", axes.arrivals);
+  visit("packed", axes.packed);
   visit("mode", axes.mode);
   visit("scope", axes.scope);
   visit("layers", axes.layers);

@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "harness/cell/each_axis.h"
+#include "harness/measure/packed_lengths.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -129,6 +130,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.causal = axes.causal.value();
   spec.threads = static_cast<int>(axes.threads.value());
   spec.seed = static_cast<uint64_t>(axes.seed.value());
+  if (axes.packed) spec.packed = packed_lengths(*axes.packed, spec.batch, spec.length, spec.seed);
   return spec;
 }
 

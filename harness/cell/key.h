@@ -43,6 +43,11 @@ struct Axes {
   std::optional<CacheType> kv_dtype;
   // Of speed cells, see mixed_batch.h: it decides length, batch, mode, scope and causal.
   std::optional<std::string> workload;
+  // Of a workload: requests a second, of a queue before the server (queue.h).
+  std::optional<double> arrivals;
+  // Of speed cells too: sequences of other lengths than `length`, without padding; see
+  // packed_lengths.h. A list decides length and batch.
+  std::optional<std::string> packed;
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
   // Of scope model, set where they are not kModelLayers, and of the stack of a reach cell.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/params.h"
+#include "harness/measure/queue.h"
 #include "harness/measure/reach_figures.h"
 #include "harness/measure/statistics.h"
 
@@ -42,6 +43,16 @@ struct ServingFigures {
   double generated_per_s = 0;  // tokens, a prompt's first among them, over the time of all calls
 };
 
+// Of packed sequences, beside the same ones padded to the longest of them.
+struct PackedFigures {
+  int64_t sequences = 0, tokens = 0;  // that are no padding
+  double useful = 0;                  // of the positions of the padded batch: tokens among them
+  // The padded pass; nullopt: the variant takes no padding.
+  std::optional<Summary> padded_time;
+  std::optional<double> padded_tokens_per_s;  // useful ones
+  std::optional<double> speedup;              // the padded median over the packed one
+};
+
 struct SpeedMetrics {
   Summary time;  // seconds
   double tokens_per_s = 0, flops = 0, flops_per_s = 0;
@@ -53,6 +64,8 @@ struct SpeedMetrics {
   std::optional<int64_t> state_bytes;       // of decoding
   std::optional<Breakdown> breakdown;       // where it was asked for
   std::optional<ServingFigures> serving;    // of mode serve; time is that of its first call
+  std::optional<QueueFigures> queue;        // of a workload at whose server requests arrive
+  std::optional<PackedFigures> packed;      // of packed sequences, and time is theirs
 };
 
 struct MemoryMetrics {

@@ -57,8 +57,10 @@ struct Request {
 
 // One process's part of a speed cell.
 struct Visit {
-  std::vector<double> times;    // seconds of each sample
-  std::vector<double> later_s;  // of mode serve: of the calls after the first, round by round
+  std::vector<double> times;      // seconds of each sample
+  std::vector<double> later_s;    // of mode serve: of the calls after the first, round by round
+  std::vector<ServedCall> calls;  // there too, where requests arrive: of other numbers of sequences
+  std::vector<double> padded_s;   // of packed sequences: seconds of each sample of the padded pass
   double flops = 0;
   std::optional<CostSource> cost;
   std::optional<StoredDtype> dtype;    // nullopt: float32

@@ -38,6 +38,37 @@ void fields(Archive& archive, ServingFigures& serving) {
 }
 
 template <class Archive>
+void fields(Archive& archive, ServedCall& call) {
+  archive("prompt", call.prompt);
+  archive("sequences", call.sequences);
+  archive("seconds", call.seconds);
+}
+
+template <class Archive>
+void fields(Archive& archive, QueueFigures& queue) {
+  archive("rate", queue.rate);
+  archive("requests", queue.requests);
+  archive("first_token_p50_s", queue.first_token_p50_s);
+  archive("first_token_p99_s", queue.first_token_p99_s);
+  archive("token_p50_s", queue.token_p50_s);
+  archive("token_p99_s", queue.token_p99_s);
+  archive("utilisation", queue.utilisation);
+  archive("wait_s", queue.wait_s);
+  archive("sustained_rate", queue.sustained_rate);
+  archive("calls", queue.calls);
+}
+
+template <class Archive>
+void fields(Archive& archive, PackedFigures& packed) {
+  archive("sequences", packed.sequences);
+  archive("tokens", packed.tokens);
+  archive("useful", packed.useful);
+  archive.maybe("padded_time_s", packed.padded_time);
+  archive.maybe("padded_tokens_per_s", packed.padded_tokens_per_s);
+  archive.maybe("speedup", packed.speedup);
+}
+
+template <class Archive>
 void fields(Archive& archive, SpeedMetrics& metrics) {
   archive("time_s", metrics.time);
   archive("tokens_per_s", metrics.tokens_per_s);
@@ -53,6 +84,8 @@ void fields(Archive& archive, SpeedMetrics& metrics) {
   archive.maybe("state_bytes", metrics.state_bytes);
   archive.maybe("breakdown", metrics.breakdown);
   archive.maybe("serving", metrics.serving);
+  archive.maybe("queue", metrics.queue);
+  archive.maybe("packed", metrics.packed);
 }
 
 }  // namespace attn

@@ -33,6 +33,7 @@ bool decodes(const VariantInfo& info) { return info.traits.decode; }
 bool caches(const VariantInfo& info) { return info.traits.typed_cache && info.reference; }
 bool rowwise(const VariantInfo& info) { return info.traits.rowwise; }
 bool edges(const VariantInfo& info) { return info.traits.edges; }
+bool packs(const VariantInfo& info) { return !info.is_stack(); }
 bool carries(const VariantInfo& info) { return info.carries && info.reference; }
 bool referenced(const VariantInfo& info) { return static_cast<bool>(info.reference); }
 // All but mixers whose channels meet or that are no linear map.
@@ -74,6 +75,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"heads", check_heads, by_weights, true, as_built},
       {"queries", check_queries, cross, true, as_built},
       {"rowwise", check_rowwise, rowwise, true, also_double},
+      {"packed", check_packed, packs, true, as_built, true},
       {"edges", check_edges, edges, true, also_double},
       {"gradients", check_gradients, always, true, only_double},
       {"reference", check_reference, referenced, true, double_in_full, true},

@@ -22,6 +22,8 @@ void check_batch(const Subject& subject, Verdict& verdict);
 void check_heads(const Subject& subject, Verdict& verdict);
 void check_queries(const Subject& subject, Verdict& verdict);
 void check_rowwise(const Subject& subject, Verdict& verdict);
+// packed.cc
+void check_packed(const Subject& subject, Verdict& verdict);
 // edges.cc
 void check_edges(const Subject& subject, Verdict& verdict);
 // gradients.cc

@@ -14,6 +14,8 @@
 #include "harness/cell/codec.h"
 #include "harness/cell/source_hash.h"
 #include "harness/check/contract.h"
+#include "harness/child/batch_cell.h"
+#include "harness/child/comparing.h"
 #include "harness/child/equal_layers.h"
 #include "harness/child/fidelity_cell.h"
 #include "harness/child/training_cell.h"
@@ -21,12 +23,10 @@
 #include "harness/measure/calibrate.h"
 #include "harness/measure/peak_memory.h"
 #include "harness/measure/reach.h"
-#include "harness/measure/serving.h"
 #include "harness/measure/speed.h"
 #include "harness/measure/workload_cost.h"
 #include "harness/process/process.h"
 #include "harness/store/parse.h"
-#include "harness/verify/served.h"
 #include "harness/verify/verify.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -57,25 +57,10 @@ void limit_memory(int64_t bytes) {
 #endif
 }
 
-// Comparing takes memory in double, which is none of the cell's: the limit is of what is measured.
-void unlimit_memory() {
-  set_memory_limit(0);
-  rlimit limit{};
-  getrlimit(RLIMIT_DATA, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_DATA, &limit);
-}
-
-// Of evaluations of references, from what measuring took.
-double budget_of(double measuring_s) {
-  constexpr double kLeastBudget = 0.5;  // seconds
-  return std::max(kLeastBudget, measuring_s);
-}
-
 // Gradients are compared once a cell.
 Verified verified(Workload& workload, const Request& request, double measuring_s) {
   unlimit_memory();
-  return verify(workload, {.whole = request.draw <= 1, .budget_s = budget_of(measuring_s)});
+  return verify(workload, {.whole = request.draw <= 1, .budget_s = comparing_budget(measuring_s)});
 }
 
 // A cell's workload, and the sizes of its layers where the cell asks for equal ones.
@@ -136,34 +121,6 @@ Json speed(const Request& request) {
   if (request.breakdown) visit.marked = measure_parts(workload);  // when all times are taken
   if (workload.spec().mode == Mode::decode) visit.state_bytes = workload.state_bytes();
   return reply_with(visit);
-}
-
-// A round for each sample, after a first call that is not counted.
-Json served(const Request& request) {
-  pin_threads({request.cpus.begin(), request.cpus.end()});
-  const Measured measured = measured_of(request);
-  Serving serving(measured.spec);
-  const WitnessStand stand(measured.spec.threads);
-  const double flops = serving.first_call_flops();
-  serving.call();
-  const Witness before = stand.look();
-  const DisturbanceMeter meter;
-  const ServedTimes times = serving.time_rounds(request.repetitions);
-  const Disturbance disturbance = meter.read();
-  const Witness after = stand.look();
-  unlimit_memory();
-  return reply_with(Visit{.times = times.first_s,
-                          .later_s = times.later_s,
-                          .flops = flops,
-                          .cost = CostSource::measured,
-                          .dtype = std::nullopt,
-                          .bytes = std::nullopt,
-                          .state_bytes = serving.state_bytes(),
-                          .witness = slower_of(before, after),
-                          .disturbance = disturbance,
-                          .marked = {},
-                          .sizes = std::nullopt,
-                          .verified = verify_served(serving, budget_of(disturbance.seconds))});
 }
 
 Json memory(const Request& request) {
@@ -244,7 +201,9 @@ Json measured(const Request& request) {
   require_same_plugins(key);
   switch (key.measure) {
     case Measure::speed:
-      return key.axes.workload ? served(request) : speed(request);
+      return key.axes.workload ? served_cell(request)
+             : key.axes.packed ? packed_cell(request)
+                               : speed(request);
     case Measure::memory:
       return memory(request);
     case Measure::fidelity:

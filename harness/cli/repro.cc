@@ -12,6 +12,7 @@
 #include "harness/compare/compare.h"
 #include "harness/compare/machines.h"
 #include "harness/plan/axes.h"
+#include "harness/plan/packings.h"
 #include "harness/plan/workloads.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/python_variants.h"
@@ -74,7 +75,8 @@ SweepRequest request_of_cell(const CellKey& key) {
   for (const auto& [name, value] : named_values(key.axes)) {
     // A row also holds axes that follow from the others, such as causal of a task.
     const bool follows = (reads_model(key) && is_one_of(kDecidedByModel, name)) ||
-                         (key.axes.workload && is_one_of(kDecidedByWorkload, name));
+                         (key.axes.workload && is_one_of(kDecidedByWorkload, name)) ||
+                         is_decided_by_list(key.axes, name);
     if (!follows && find_axis(name).applies_to(key.measure)) request.axes[name] = to_string(value);
   }
   if (key.training) request.training = key.training->str();

@@ -43,10 +43,10 @@ class Registration {
   Registration& operator=(const Registration&) = delete;
 };
 
-void warm_up(Workload& workload, double seconds) {
+void warm_up(FunctionRef<void()> run, double seconds) {
   const auto start = std::chrono::steady_clock::now();
   do {
-    workload.run();
+    run();
   } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
            seconds);
 }
@@ -54,9 +54,13 @@ void warm_up(Workload& workload, double seconds) {
 }  // namespace
 
 std::vector<double> time_samples(Workload& workload, const TimingOptions& options) {
+  return time_samples([&] { workload.run(); }, options);
+}
+
+std::vector<double> time_samples(FunctionRef<void()> run, const TimingOptions& options) {
   ATTN_CHECK(options.repetitions >= 1 && options.min_sample_s > 0,
              "timing needs repetitions >= 1 and min_sample_s > 0");
-  warm_up(workload, options.warmup_s);
+  warm_up(run, options.warmup_s);
   std::exception_ptr failure;
   const Registration registration;
   benchmark::RegisterBenchmark(
@@ -65,7 +69,7 @@ std::vector<double> time_samples(Workload& workload, const TimingOptions& option
         if (failure) return state.SkipWithError("failed before");
         for ([[maybe_unused]] auto iteration : state) {
           try {
-            workload.run();
+            run();
           } catch (...) {  // an exception must not unwind through the library
             failure = std::current_exception();
             state.SkipWithError("threw");

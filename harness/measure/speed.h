@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/base/function.h"
 #include "harness/measure/workload.h"
 
 namespace attn {
@@ -12,8 +13,8 @@ struct TimingOptions {
   double min_sample_s = 0.02;  // a sample repeats run() for at least this time
   double warmup_s = 0.05;
 };
-std::vector<double> time_samples(
-    Workload& workload,
-    const TimingOptions& options);  // seconds per run(), one per sample
+// Seconds of one call of `run`, one per sample.
+std::vector<double> time_samples(FunctionRef<void()> run, const TimingOptions& options);
+std::vector<double> time_samples(Workload& workload, const TimingOptions& options);  // of its run()
 
 }  // namespace attn

@@ -2,6 +2,7 @@
 // With several visits (processes): Student's t on the logarithms of their medians, O(n). With one
 // visit: percentile bootstrap (Efron 1979), 10 000 resamples, O(10 000·n), a few milliseconds.
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
@@ -71,6 +72,8 @@ void check_visits(const std::vector<double>& samples, const std::vector<int64_t>
 }
 
 }  // namespace
+
+double normal_quantile(double p) { return boost::math::quantile(boost::math::normal(), p); }
 
 double student_t_above(double tail, double degrees) {
   const boost::math::students_t student(degrees);

@@ -7,6 +7,8 @@
 
 namespace attn {
 
+// The value that a standard normal variable is below with probability p, in (0, 1).
+double normal_quantile(double p);
 // The 97.5 % quantile of Student's t distribution with `degrees` > 0 degrees of freedom.
 double student_t_975(size_t degrees);
 // The value that Student's t exceeds with probability `tail`, in (0, 1), and the probability of

@@ -46,6 +46,9 @@ struct WorkloadSpec {
   int64_t feed_forward = 0;  // hidden width, at scopes layer and model; 0: four times the width
   bool causal = false;       // modes decode and serve: true
   MixedBatch served = {};    // of mode serve, whose length and batch are of it
+  // Of modes forward and train: lengths of `batch` sequences, of which the longest is `length`,
+  // that are packed without padding (packed_pass.h); empty: all are of `length`.
+  std::vector<int64_t> packed = {};
   int threads = 1;
   uint64_t seed = 0;
   uint64_t draw = 0;  // which inputs of the seed: those of each draw are others
@@ -81,6 +84,17 @@ struct LeafGradient {
   Tensor value, gradient;
 };
 
+// A pass that can go backward again with another gradient of its output.
+class GradientPass {
+ public:
+  virtual ~GradientPass() = default;
+  virtual const WorkloadSpec& spec() const = 0;
+  virtual const Tensor& output_gradient() const = 0;
+  virtual std::vector<LeafGradient> gradients() const = 0;  // of the last pass
+  // With the inputs of the last pass.
+  virtual void run_again(const Tensor& output_gradient) = 0;
+};
+
 // The reason why the workload cannot run; nullopt if it can. The constructor of Workload throws
 // this reason; a sweep skips the cell.
 std::optional<std::string> why_not(const WorkloadSpec& spec);
@@ -104,10 +118,10 @@ int64_t prefill_bytes(const WorkloadSpec& spec);
 // them for the query heads, as the multi-head layer does. A decoder keeps kv_heads heads in its
 // state where the variant can. In bfloat16 inputs are rounded once, before any pass; what a variant
 // widens to float32 is part of a pass.
-class Workload {
+class Workload final : public GradientPass {
  public:
   explicit Workload(const WorkloadSpec& spec);
-  ~Workload();
+  ~Workload() override;
   void run();
   // What one pass answers, recorded for gradients unless under NoGrad; float32 alone.
   Var forward() const;
@@ -142,12 +156,11 @@ class Workload {
   // Of mode decode, after two runs or more.
   SeenPass seen(SeenToken which);
   // Of the last run() in mode train at scope attention.
-  std::vector<LeafGradient> gradients() const;
-  // The gradient of the output with which run() goes backward; and a pass with another, and with
-  // the inputs of the last run().
-  const Tensor& output_gradient() const;
-  void run_again(const Tensor& output_gradient);
-  const WorkloadSpec& spec() const;
+  std::vector<LeafGradient> gradients() const override;
+  // The gradient of the output with which run() goes backward.
+  const Tensor& output_gradient() const override;
+  void run_again(const Tensor& output_gradient) override;
+  const WorkloadSpec& spec() const override;
 
  private:
   std::unique_ptr<WorkloadState> state_;

@@ -7,6 +7,7 @@
 #include "harness/measure/workload.h"
 #include "harness/model/residual_blocks.h"
 #include "variants/api/forgetting.h"
+#include "variants/api/packed_forward.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -74,6 +75,11 @@ std::optional<std::string> why_contradictory(const WorkloadSpec& spec) {
     return "bfloat16 is measured at scope attention alone";
   if (is_bfloat16 && spec.mode == Mode::serve)
     return "a workload is served in float32; its caches may be of another type (--kv-dtype)";
+  if (!spec.packed.empty()) {
+    if (decodes(spec.mode)) return "sequences are packed in modes forward and train";
+    if (spec.scope != ScopeKind::attention) return "sequences are packed at scope attention alone";
+    if (is_bfloat16) return "packed sequences are measured in float32";
+  }
   if (!decodes(spec.mode)) return std::nullopt;
   if (!spec.causal) return "decoding is causal";
   if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
@@ -94,6 +100,7 @@ std::optional<std::string> why_not(const WorkloadSpec& spec) {
       return fmt::format("its decoder has no cache of {}", name_of(spec.cache));
   }
   if (spec.mode == Mode::serve) return why_not_served(spec, params);
+  if (!spec.packed.empty()) return why_not_packed(*spec.variant, shape, params, spec.packed);
   if (spec.mode != Mode::decode) {
     auto reason = spec.variant->why_not(shape, params);
     if (reason && spec.variant->lacks_causal(shape)) *reason += "; add --causal true";

@@ -69,6 +69,18 @@ const std::vector<AxisInfo>& all_axes() {
         "token on caches of 1,024; also the calls that follow"},
        {speed},
        {speed}},
+      {{"arrivals", 0.0,
+        "requests a second at the server of a workload: a queue simulated on its measured times", 0,
+        1e6},
+       {speed},
+       {speed}},
+      {{"packed",
+        {""},
+        "sequences of unequal lengths one behind the other without padding, beside the same ones "
+        "padded: uniform or lognormal (`batch` of them, the longest of `length`), or a list, "
+        "8q64_q2k"},
+       {speed},
+       {speed}},
       {{"mode",
         {"forward", "train", "decode"},
         "train: forward and backward; decode: one token, the last of length; always causal"},

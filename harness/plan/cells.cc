@@ -13,10 +13,12 @@
 #include "harness/plan/forecast.h"
 #include "harness/plan/halving.h"
 #include "harness/plan/labels.h"
+#include "harness/plan/packings.h"
 #include "harness/plan/pilots.h"
 #include "harness/plan/pinning.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/profiles.h"
+#include "harness/plan/python_variants.h"
 #include "harness/plan/resolve.h"
 #include "harness/plan/shards.h"
 #include "harness/plan/variant_choices.h"
@@ -34,12 +36,14 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
   for (const auto& [name, text] : choice)
     set_axis(axes, name, find_axis(name).spec.parse("axis", text));
   decide_by_workload(axes);
+  decide_by_packing(axes);
   if (axes.mode == Mode::decode) axes.causal = true;
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
   if (axes.dtype == Dtype::float32) axes.dtype.reset();
   // fidelity has no mode
   const bool is_cached = !axes.mode || decodes(*axes.mode);
   if (!is_cached || axes.kv_dtype == CacheType::float32) axes.kv_dtype.reset();
+  if (axes.arrivals == 0) axes.arrivals.reset();
   if (axes.equal == Equal::width) axes.equal.reset();
   const bool is_plain = axes.scope != ScopeKind::model || axes.layers == kModelLayers;
   if (axes.scope && is_plain) axes.layers.reset();  // reach has no scope, and always layers
@@ -193,6 +197,8 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
       if (!filter.keeps(key)) continue;
       auto why = why_no_block(key, *info);
       if (!why) why = why_not_equal(axes);
+      if (!why && axes.packed && python_variant(key.variant.name))
+        why = "torch runs it, on one batch at a time, and packs no sequences";
       if (!why) why = why_not(workload_of(key));
       if (!why && sweep.measure == Measure::fidelity) why = why_no_fidelity(workload_of(key));
       collector.add(std::move(key), why.value_or(""));

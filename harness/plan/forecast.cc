@@ -104,6 +104,8 @@ Forecast of_serving(const CellKey& key, const WorkloadSpec& spec, Costs& costs) 
   }
   const int64_t repetitions = key.axes.repetitions.value();
   const auto visits = static_cast<double>(rounds_of(repetitions));
+  // A round of 1, 2, 4, ... sequences, together about two of all, and calls of prompts alone.
+  if (key.axes.arrivals) comparing += 6 * round_s;
   return {visits * (kStart + numbers / kNormalRate + comparing) +
               (visits + static_cast<double>(repetitions)) * round_s,
           kProgram + static_cast<int64_t>(state_bytes + 2 * numbers * sizeof(float))};
@@ -120,6 +122,13 @@ void add_weights(const WorkloadSpec& spec, double pass_s, double exact_s, Foreca
   const double bidiagonal = 8 * n * n * n / 3;  // FLOPs of most of the work, Golub and Van Loan 8.6
   forecast.seconds +=
       static_cast<double>(std::min(matrices, kMostSpectra)) * bidiagonal / kDoubleRate;
+}
+
+// Of the positions of the padded batch, those of packed sequences.
+double useful_share(const WorkloadSpec& spec) {
+  int64_t positions = 0;
+  for (const int64_t length : spec.packed) positions += length;
+  return static_cast<double>(positions) / static_cast<double>(spec.batch * spec.length);
 }
 
 Forecast of_shape(const CellKey& key, Costs& costs) {
@@ -144,6 +153,10 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
+  if (!spec.packed.empty()) {  // beside the padded batch, a share of it that is about as large
+    const double both = 1 + useful_share(spec);
+    flops *= both, bytes *= both;
+  }
   const double run_s = flops / (kRate * spec.threads);
   Forecast forecast{kStart, kProgram + static_cast<int64_t>(bytes)};
   switch (key.measure) {

@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "harness/plan/grammar.h"
+#include "harness/plan/packings.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/workloads.h"
 #include "tasks/catalog.h"
@@ -55,7 +56,8 @@ void add_varying(const NamedValues& values, const Varying& seen, const std::stri
   for (const auto& [name, value] : values) {
     if (!seen.varies(name) && name != always) continue;
     const auto* const word = std::get_if<std::string>(&value);
-    const bool is_plain = word && name != "kv_dtype";  // which has the words of dtype
+    // kv_dtype has the words of dtype, packed may have those of workload.
+    const bool is_plain = word && name != "kv_dtype" && name != "packed";
     text += " " + (is_plain ? *word : name + "=" + to_string(value));
   }
 }
@@ -72,9 +74,12 @@ Axes axes_beside_task(const CellKey& key) {
 
 }  // namespace
 
-std::string always_named(const Axes& axes) { return axes.workload ? "workload" : "length"; }
+std::string always_named(const Axes& axes) {
+  return axes.workload ? "workload" : axes.packed ? "packed" : "length";
+}
 
 bool is_told(const Axes& axes, const std::string& name) {
+  if (is_decided_by_list(axes, name)) return true;
   return axes.workload && std::find(kDecidedByWorkload.begin(), kDecidedByWorkload.end(), name) !=
                               kDecidedByWorkload.end();
 }

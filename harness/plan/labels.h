@@ -25,8 +25,8 @@ std::string variant_label(const Plugin& variant);
 // "text" at its default level, "text[preset=small]" at another, "mqar[pairs=4]" where parameters
 // differ from every level: those that differ from the default.
 std::string task_label(const Plugin& task);
-// The axis that labels name whatever the others are: the length, or the workload; and whether the
-// workload tells an axis, which is then left out.
+// The axis that labels name whatever the others are: the length, the workload or packed; and
+// whether the workload or a list of lengths tells an axis, which is then left out.
 std::string always_named(const Axes& axes);
 bool is_told(const Axes& axes, const std::string& name);
 // "accuracy linear on mqar seed=1": of each cell what tells it from the others of its measure; its

@@ -8,6 +8,7 @@
 #include "harness/plan/axes.h"
 #include "harness/plan/filter.h"
 #include "harness/plan/idle_flags.h"
+#include "harness/plan/packings.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/setting_names.h"
 #include "harness/plan/shapes.h"
@@ -174,6 +175,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
   settle_workloads(request, resolved.axes);
+  settle_packings(request, resolved.axes);
   settle_causal(request, resolved.axes);
   const auto input = std::find_if(resolved.axes.begin(), resolved.axes.end(),
                                   [](const Setting& axis) { return axis.name == "input"; });

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "harness/measure/mixed_batch.h"
+#include "harness/measure/served_calls.h"
 
 namespace attn {
 namespace {
@@ -17,11 +18,25 @@ bool is_decided(const Setting& axis) {
 }  // namespace
 
 void settle_workloads(const SweepRequest& request, std::vector<Setting>& axes) {
-  const auto workload = std::find_if(axes.begin(), axes.end(),
-                                     [](const Setting& axis) { return axis.name == "workload"; });
-  if (workload == axes.end()) return;
+  const auto named = [&](const char* name) {
+    return std::find_if(axes.begin(), axes.end(),
+                        [&](const Setting& axis) { return axis.name == name; });
+  };
+  const auto workload = named("workload"), arrivals = named("arrivals");
+  if (workload == axes.end()) {
+    ATTN_CHECK(arrivals == axes.end(),
+               "axis arrivals={} needs a workload at whose server requests arrive, such as "
+               "--workload 2q2k_32q1kv1k",
+               join(arrivals->values));
+    return;
+  }
   for (std::string& word : workload->values) word = to_string(parse_mixed_batch(word));
   const std::string words = join(workload->values);
+  if (arrivals != axes.end())
+    for (const std::string& word : workload->values)
+      if (const auto why = why_no_arrivals(parse_mixed_batch(word)))
+        throw_error(fmt::format("axis arrivals={} does not apply to workload {}: {}",
+                                join(arrivals->values), word, *why));
   ATTN_CHECK(request.tokens == 0, "--tokens {} does not apply to a workload: {} has its own",
              request.tokens, words);
   for (const char* axis : kDecidedByWorkload)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "harness/measure/served_calls.h"
 
 namespace attn {
 namespace {
@@ -60,6 +61,28 @@ ServingFigures serving_figures(const MixedBatch& batch, const std::vector<double
                        std::accumulate(later_s.begin(), later_s.end(), 0.0);
   figures.generated_per_s = static_cast<double>(generated) / all_s;
   return figures;
+}
+
+QueueFigures queue_figures(const MixedBatch& batch,
+                           const std::vector<std::vector<ServedCall>>& calls, double rate,
+                           uint64_t seed) {
+  constexpr int64_t kRequests = 20000;  // of which 200 are beyond the 99 %
+  ATTN_CHECK(!calls.empty() && !calls[0].empty(), "no calls were measured for a queue");
+  MeasuredCalls measured;
+  const ServedRequests requests = requests_of(batch);
+  measured.prompts = requests.prompts;
+  for (size_t i = 0; i < calls[0].size(); ++i) {
+    std::vector<double> seconds;
+    for (const std::vector<ServedCall>& visit : calls) {
+      ATTN_CHECK(visit.size() == calls[0].size() && visit[i].prompt == calls[0][i].prompt &&
+                     visit[i].sequences == calls[0][i].sequences,
+                 "visits measured other calls for a queue");
+      seconds.push_back(visit[i].seconds);
+    }
+    measured.calls.push_back(calls[0][i]);
+    measured.calls.back().seconds = median_of(seconds);
+  }
+  return simulate_queue(measured, requests.rule, rate, kRequests, seed);
 }
 
 }  // namespace attn

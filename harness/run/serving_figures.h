@@ -13,4 +13,10 @@ namespace attn {
 ServingFigures serving_figures(const MixedBatch& batch, const std::vector<double>& first_s,
                                const std::vector<double>& later_s);
 
+// The queue of requests at the server of this batch. `calls` are those of each visit, of which the
+// medians count. Error where the visits measured other calls.
+QueueFigures queue_figures(const MixedBatch& batch,
+                           const std::vector<std::vector<ServedCall>>& calls, double rate,
+                           uint64_t seed);
+
 }  // namespace attn

@@ -2,10 +2,12 @@
 #include "harness/run/speed_cell.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/marks.h"
 #include "harness/measure/calibrate.h"
+#include "harness/measure/packed_lengths.h"
 #include "harness/run/noisy.h"
 #include "harness/run/serving_figures.h"
 
@@ -44,8 +46,29 @@ std::optional<Breakdown> breakdown_of(const MarkedPasses& marked) {
   return breakdown;
 }
 
-// Positions of all sequences that one pass or call answers.
+int64_t packed_positions(const Axes& axes) {
+  const std::vector<int64_t> lengths =
+      packed_lengths(*axes.packed, axes.batch.value(), axes.length.value(), 0);  // in any order
+  return std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+}
+
+PackedFigures packed_figures(const Axes& axes, double packed_s, const std::vector<double>& padded_s,
+                             const std::vector<int64_t>& visits, uint64_t seed) {
+  const int64_t tokens = packed_positions(axes), sequences = axes.batch.value();
+  const auto useful = static_cast<double>(tokens);
+  PackedFigures figures{.sequences = sequences,
+                        .tokens = tokens,
+                        .useful = useful / static_cast<double>(sequences * axes.length.value())};
+  if (padded_s.empty()) return figures;
+  figures.padded_time = summarize(padded_s, visits, seed);
+  figures.padded_tokens_per_s = useful / figures.padded_time->median;
+  figures.speedup = figures.padded_time->median / packed_s;
+  return figures;
+}
+
+// Positions of all sequences that one pass or call answers, none of which is padding.
 double answered_positions(const Axes& axes) {
+  if (axes.packed) return static_cast<double>(packed_positions(axes));
   if (axes.workload)
     return static_cast<double>(query_positions_of(parse_mixed_batch(*axes.workload)));
   const int64_t each = axes.mode == Mode::decode ? 1 : axes.length.value();
@@ -63,6 +86,8 @@ void SpeedCell::count(const TakenVisit& taken) {
   const Visit& visit = taken.visit;
   times_.insert(times_.end(), visit.times.begin(), visit.times.end());
   later_s_.insert(later_s_.end(), visit.later_s.begin(), visit.later_s.end());
+  if (!visit.calls.empty()) calls_.push_back(visit.calls);
+  padded_s_.insert(padded_s_.end(), visit.padded_s.begin(), visit.padded_s.end());
   sizes_.push_back(std::ssize(visit.times));
   last_ = visit;
   was_stopped_ = was_stopped_ || taken.was_stopped;
@@ -94,6 +119,8 @@ int64_t SpeedCell::calm_visits() const {
 void SpeedCell::count_calm_visits_alone() {
   times_.clear();
   later_s_.clear();
+  calls_.clear();
+  padded_s_.clear();
   sizes_.clear();
   witness_ = {};
   disturbance_.reset();
@@ -159,9 +186,15 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
                        .declares_cost = last_.cost != CostSource::measured,
                        .state_bytes = last_.state_bytes,
                        .breakdown = breakdown_of(marked_),
-                       .serving = std::nullopt};
+                       .serving = std::nullopt,
+                       .queue = std::nullopt,
+                       .packed = std::nullopt};
   if (axes.workload)
     metrics.serving = serving_figures(parse_mixed_batch(*axes.workload), times_, later_s_);
+  if (axes.arrivals)
+    metrics.queue = queue_figures(parse_mixed_batch(*axes.workload), calls_, *axes.arrivals,
+                                  static_cast<uint64_t>(axes.seed.value()));
+  if (axes.packed) metrics.packed = packed_figures(axes, time.median, padded_s_, sizes_, seed);
   // The peak, and the witness, are of products in float32; those with a cache of fewer bits may be
   // of integers.
   const bool is_native =

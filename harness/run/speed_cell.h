@@ -57,8 +57,10 @@ class SpeedCell {
   std::vector<TakenVisit> taken_;  // where visits may go on for calm ones
   // Of the visits that count:
   std::vector<double> times_;
-  std::vector<double> later_s_;  // of calls after the first, of mode serve
-  std::vector<int64_t> sizes_;   // of times_, how many each visit gave
+  std::vector<double> later_s_;                 // of calls after the first, of mode serve
+  std::vector<std::vector<ServedCall>> calls_;  // of each visit, where requests arrive
+  std::vector<double> padded_s_;                // of padded passes, of packed sequences
+  std::vector<int64_t> sizes_;                  // of times_, how many each visit gave
   Witnessed witness_;
   std::optional<Disturbance> disturbance_;
   MarkedPasses marked_;

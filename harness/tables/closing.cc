@@ -53,7 +53,7 @@ Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::
     const Axes& axes = row.key.axes;
     // A decoded token of a layer has the layer's projections, which the others leave out.
     if (mode == Mode::decode && has_paper_block(row.key.variant)) continue;
-    if (row.key.measure != measure || axes.mode.value_or(Mode::forward) != mode ||
+    if (row.key.measure != measure || axes.packed || axes.mode.value_or(Mode::forward) != mode ||
         axes.scope.value_or(ScopeKind::attention) != ScopeKind::attention ||
         axes.causal.value_or(false) != (mode == Mode::decode))
       continue;

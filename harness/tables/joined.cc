@@ -91,6 +91,7 @@ std::vector<std::string> without_unlearned(Scored& scored) {
 const Row** slot(JoinedLine& line, const Row& row) {
   switch (row.key.measure) {
     case Measure::speed:
+      if (row.key.axes.packed) return nullptr;
       switch (row.key.axes.mode.value_or(Mode::forward)) {
         case Mode::forward:
           return &line.forward;

@@ -36,13 +36,52 @@ std::vector<std::pair<std::string, Show>> columns_of(bool has_prompts) {
   return columns;
 }
 
+// Of requests in a queue.
+std::vector<std::pair<std::string, Show>> columns_of_queue() {
+  const auto ms = [](double QueueFigures::*figure) {
+    return [figure](const Row& row) { return in_ms(row.speed().queue.value().*figure); };
+  };
+  return {
+      {"call", show_time},
+      {"first token p50", ms(&QueueFigures::first_token_p50_s)},
+      {"p99", ms(&QueueFigures::first_token_p99_s)},
+      {"token p50", ms(&QueueFigures::token_p50_s)},
+      {"p99", ms(&QueueFigures::token_p99_s)},
+      {"busy",
+       [](const Row& row) { return fmt::format("{:.0f}%", 100 * row.speed().queue->utilisation); }},
+      {"sustained/s", [](const Row& row) {
+         const QueueFigures& queue = *row.speed().queue;
+         return fmt::format("{:.4g}{}", queue.sustained_rate,
+                            queue.rate < queue.sustained_rate ? "" : " !");
+       }}};
+}
+
+std::string note_on(const QueueFigures& queue) {
+  std::string counts, prompts;
+  for (const ServedCall& call : queue.calls) {
+    std::string& list = call.prompt > 0 ? prompts : counts;
+    list +=
+        (list.empty() ? "" : ", ") + std::to_string(call.prompt > 0 ? call.prompt : call.sequences);
+  }
+  return fmt::format(
+      "{} requests, {:g} a second by a Poisson process, simulated on measured times: of a prompt "
+      "of {} alone, and of a token for {} sequences; between these numbers times are interpolated, "
+      "and a call takes the sum of its parts. A call begins with the prompts that wait, and gives "
+      "all other sequences a token. First token: from the arrival. sustained: the most requests a "
+      "second; !: more arrive, and the queue grows for ever",
+      queue.requests, queue.rate, prompts, counts);
+}
+
 }  // namespace
 
 Table serving_table(const std::string& group, const Grid& grid) {
   const ServingFigures* any = nullptr;
   for (const auto& [place, row] : grid.cells)
     if (row->is_ok() && row->speed().serving) any = &serving_of(*row);
-  const auto columns = columns_of(any && any->first_token_s);
+  const QueueFigures* queue = nullptr;
+  for (const auto& [place, row] : grid.cells)
+    if (row->is_ok() && row->speed().queue) queue = &*row->speed().queue;
+  const auto columns = queue ? columns_of_queue() : columns_of(any && any->first_token_s);
   Table table{.title = "workload as it is served, times in ms; " + group,
               .columns = {"variant"},
               .rows = {},
@@ -55,7 +94,8 @@ Table serving_table(const std::string& group, const Grid& grid) {
     for (size_t j = 1; j < columns.size(); ++j)
       table.rows[i].push_back(is_ok ? columns[j].second(*row) : "");
   }
-  if (any)
+  if (queue) table.notes.push_back(note_on(*queue));
+  if (any && !queue)
     table.notes.push_back(fmt::format(
         "call: all sequences in one call (median ± half its 95 % interval){}; token: between two "
         "tokens of a sequence, in that call and {} calls after it of one token each; state: of "

@@ -12,6 +12,7 @@
 #include "harness/tables/faster_from.h"
 #include "harness/tables/floors.h"
 #include "harness/tables/grid.h"
+#include "harness/tables/packed_table.h"
 #include "harness/tables/scope_notes.h"
 #include "harness/tables/serving_table.h"
 #include "harness/tables/verified_notes.h"
@@ -213,19 +214,24 @@ std::string wins_from(const Grid& grid, const std::string& label, const NoiseFlo
 
 std::string label_of(const Row& row) { return variant_label(row.key.variant); }
 
+// The sequences of a speed row: all of one length, served, or packed.
+enum class BatchKind { alike, served, packed };
+BatchKind batch_of(const Axes& axes) {
+  return axes.workload ? BatchKind::served : axes.packed ? BatchKind::packed : BatchKind::alike;
+}
+
 std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& floors) {
   std::vector<Table> tables;
   // One table for each set of axes; `columns` stand in it, `hidden` are named where rows differ.
   const auto grouped = [&](Measure measure, std::set<std::string> columns,
                            const std::set<std::string>& hidden, auto column, auto make,
-                           bool is_served = false) {
+                           BatchKind batch = BatchKind::alike) {
     std::vector<std::string> order;
     std::map<std::string, Grid> groups;
     std::map<std::string, std::vector<const Row*>> members;
     std::vector<const Row*> measured;
     for (const Row& row : rows)
-      if (row.key.measure == measure && row.key.axes.workload.has_value() == is_served)
-        measured.push_back(&row);
+      if (row.key.measure == measure && batch_of(row.key.axes) == batch) measured.push_back(&row);
     std::set<std::string> in_rows = axes_in_rows(measured);
     for (const std::string& axis : columns) in_rows.erase(axis);
     columns.insert(in_rows.begin(), in_rows.end());
@@ -265,7 +271,15 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
         for (std::string& note : noise_notes(grid)) table.notes.push_back(std::move(note));
         return table;
       },
-      true);
+      BatchKind::served);
+  grouped(
+      Measure::speed, {}, {"seed"}, [](const Row& row) { return row.key.axes.packed.value(); },
+      [](const std::string& group, const Grid& grid) {
+        Table table = packed_table(group, grid);
+        for (std::string& note : noise_notes(grid)) table.notes.push_back(std::move(note));
+        return table;
+      },
+      BatchKind::packed);
   grouped(
       Measure::memory, {"length"}, {"seed"}, length_text, [](const std::string& group, Grid grid) {
         grid.sort_columns_as_numbers();

@@ -180,22 +180,22 @@ Tensor without_rows(const Tensor& seed, const oracle::Array& like,
 
 }  // namespace
 
-ComparedSlopes compare_slopes(Workload& workload, const SeenPass& seen,
+ComparedSlopes compare_slopes(GradientPass& pass, const SeenPass& seen,
                               const ReferenceInputs& inputs, const std::vector<int64_t>& left_out) {
-  const WorkloadSpec& spec = workload.spec();
+  const WorkloadSpec& spec = pass.spec();
   const VariantInfo& info = *seen.variant;
   std::vector<int64_t> rows;
   for (const int64_t row : oracle::wanted_rows(inputs.rows, inputs.q.len))
     if (std::find(left_out.begin(), left_out.end(), row) == left_out.end()) rows.push_back(row);
-  const Tensor seed = workload.output_gradient();
-  std::vector<LeafGradient> leaves = workload.gradients();
+  const Tensor seed = pass.output_gradient();
+  std::vector<LeafGradient> leaves = pass.gradients();
   for (LeafGradient& leaf : leaves) leaf.gradient = leaf.gradient.clone();
   const Tensor rest = without_rows(seed, inputs.q, rows);
   Tensor of_rows = seed.clone();
   for (int64_t i = 0; i < seed.size(); ++i) of_rows[i] -= rest[i];
   if (std::ssize(rows) < inputs.q.len) {
-    workload.run_again(rest);
-    const std::vector<LeafGradient> others = workload.gradients();
+    pass.run_again(rest);
+    const std::vector<LeafGradient> others = pass.gradients();
     for (size_t i = 0; i < leaves.size(); ++i)
       for (int64_t at = 0; at < leaves[i].gradient.size(); ++at)
         leaves[i].gradient[at] -= others[i].gradient[at];

@@ -7,7 +7,8 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/planted_blocks_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_caches_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_carried_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/planted_eviction_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/planted_eviction_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/planted_packed_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc

@@ -21,6 +21,9 @@ foreach(stem
     measure/equal
     measure/fidelity
     measure/mixed_batch
+    measure/packed_lengths
+    measure/packed_pass
+    measure/queue
     measure/reach
     measure/serving
     measure/shared_keys
@@ -43,6 +46,7 @@ foreach(stem
     plan/grammar
     plan/axes
     plan/kv_dtype
+    plan/packings
     plan/variant_choices
     plan/workloads
     process/outcome

@@ -3,6 +3,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/api/attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/catalog_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/api/declared_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/api/packing_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/softmax/softmax_accuracy_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/variants_test.cc

@@ -64,7 +64,11 @@ def _speed(cell: Line, run: Line) -> Iterator[Claim]:
     else:  # of a bootstrap: within the samples, about the median
         yield "metrics.time_s.ci_low", time["ci_low"], min(max(time["ci_low"], min(samples)), middle), 0
         yield "metrics.time_s.ci_high", time["ci_high"], max(min(time["ci_high"], max(samples)), middle), 0
-    yield "metrics.tokens_per_s", metrics["tokens_per_s"], _positions(axes) / middle, 0
+    packed = metrics.get("packed")
+    positions = packed["tokens"] if packed else _positions(axes)
+    yield "metrics.tokens_per_s", metrics["tokens_per_s"], positions / middle, 0
+    if packed:
+        yield from _packed(packed, axes, middle)
     if serving := metrics.get("serving"):
         if serving["prompts"]:
             yield "metrics.serving.first_token_s", serving["first_token_s"], middle, 0
@@ -78,11 +82,26 @@ def _speed(cell: Line, run: Line) -> Iterator[Claim]:
         yield "the number of witnesses", len(witness["flops_per_s"]), len(visits), 0
 
 
+def _packed(packed: dict[str, Any], axes: dict[str, Any], middle: float) -> Iterator[Claim]:
+    tokens = packed["tokens"]
+    yield "metrics.packed.sequences", packed["sequences"], axes["batch"], 0
+    if "q" in axes["packed"]:
+        yield "metrics.packed.tokens", tokens, _listed(axes["packed"]), 0
+    yield "metrics.packed.useful", packed["useful"], tokens / (axes["batch"] * axes["length"]), 0
+    if padded := packed.get("padded_time_s"):
+        yield "metrics.packed.padded_tokens_per_s", packed["padded_tokens_per_s"], tokens / padded["median"], 0
+        yield "metrics.packed.speedup", packed["speedup"], padded["median"] / middle, 0
+
+
+def _listed(word: str) -> int:
+    groups = [_GROUP.match(group) for group in word.split("_")]
+    return sum(int(g[1] or 1) * int(g[2]) * (1024 if g[3] else 1) for g in groups if g)
+
+
 def _positions(axes: dict[str, Any]) -> int:
     """Those that one pass, token or call of a workload answers, of all sequences."""
     if word := axes.get("workload"):
-        groups = [_GROUP.match(group) for group in word.split("_")]
-        return sum(int(g[1] or 1) * int(g[2]) * (1024 if g[3] else 1) for g in groups if g)
+        return _listed(word)
     return axes["batch"] * (1 if axes.get("mode") == "decode" else axes["length"])
 
 

@@ -28,6 +28,8 @@ SHAPE = {
     "layers": "{} layers",  # of a whole model, where they are not two
     "equal": "equal {}",  # of layers, where it is not their width
     "workload": "workload {}",  # a batch as it is served
+    "arrivals": "{} arrivals a second",  # at the server of a workload
+    "packed": "packed {}",  # sequences of unequal lengths
 }
 
 
@@ -64,13 +66,15 @@ def shape_of(cell: Cell) -> tuple[Any, ...]:
 
 def shape_name(cell: Cell) -> str:
     """Returns `-b1-h8-d64-t1`, of names of files."""
-    batch, heads, head_dim, threads, kv_heads, dtype, kv_dtype, layers, equal, workload = shape_of(cell)
+    batch, heads, head_dim, threads, kv_heads, dtype, kv_dtype, layers, equal, workload, arrivals, packed = shape_of(cell)
     shared = f"-kv{kv_heads}" if kv_heads else ""
     stored = f"-{dtype}" if dtype else ""
     stored += f"-kv-{kv_dtype.replace('/', '-')}" if kv_dtype else ""
     deep = f"-n{layers}" if layers else ""
     alike = f"-equal-{equal}" if equal else ""
     served = f"-{workload}" if workload else ""
+    served += f"-arrivals-{arrivals:g}" if arrivals else ""
+    served += f"-packed-{packed}" if packed else ""
     return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}{alike}{served}"
 
 

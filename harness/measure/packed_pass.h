@@ -1,0 +1,46 @@
+// A timed pass over packed sequences, beside the same sequences in a padded batch: attention alone,
+// forward, or forward and backward.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "harness/measure/workload.h"
+#include "variants/api/packing.h"
+
+namespace attn {
+
+// Inputs N(0, 1), gates and weights are made once, each sequence with its own; the padded batch
+// holds the same numbers. Before each pass the last row of the first head of one sequence changes,
+// as in Workload. Gradients of the outputs of padding are 0.
+class PackedPass {
+ public:
+  explicit PackedPass(const WorkloadSpec& spec);  // of spec.packed
+  ~PackedPass();
+  void run();
+  bool has_padded() const;  // the variant takes kv_lengths
+  void run_padded();
+
+  // As those of Workload, of a packed pass: sums over the sequences.
+  double flops();
+  bool declares_cost() const;
+  std::optional<double> bytes() const;
+  const Packing& packing() const;
+  const WorkloadSpec& spec() const;
+
+  // What a sequence read and was answered in the last run().
+  SeenPass seen(int64_t sequence) const;
+  // Of the last run() in mode train, by name: of inputs and gates the block of the sequence, [1,
+  // heads, len, width], of a mixer its rows [1, len, width].
+  std::vector<LeafGradient> input_gradients(int64_t sequence) const;
+  std::vector<LeafGradient> weight_gradients() const;  // of all sequences together
+  // The same sequence by itself, in the same attention, whose weights' gradients it changes.
+  std::unique_ptr<GradientPass> alone(int64_t sequence) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace attn

@@ -1,0 +1,84 @@
+// See packed_forward.h. Costs the forward of each sequence and a copy of its answer.
+#include "variants/api/packed_forward.h"
+
+#include <fmt/core.h>
+
+#include "core/base/check.h"
+#include "core/ops/ops.h"
+#include "core/ops/ops_heads.h"
+#include "variants/api/mixer.h"
+
+namespace attn {
+namespace {
+
+bool has_learned(const std::vector<Weight>& weights) {
+  for (const Weight& weight : weights)
+    if (weight.value.requires_grad()) return true;
+  return false;
+}
+
+// [1, heads, len, width] -> [1, len, width] of a mixer's only head.
+Var rows_of(const Var& block) { return reshape(block, {1, block.dim(2), block.dim(3)}); }
+
+void check_inputs(const Attention& attention, std::span<const Var> inputs, const Packing& packing) {
+  const bool is_mixer = as_mixer(attention) != nullptr;
+  const size_t wanted = is_mixer ? 1 : 3 + attention.gates().size();
+  ATTN_CHECK(inputs.size() == wanted, "packed sequences are {} arrays of this variant, got {}",
+             wanted, inputs.size());
+  const AttentionConfig& config = attention.config();
+  for (const Var& input : inputs) {
+    ATTN_CHECK(input.defined(), "a packed array is missing");
+    const int64_t heads = packing.heads_of(input.value());
+    ATTN_CHECK(is_mixer ? heads == 1 : heads >= 1 && config.heads % heads == 0,
+               "a packed array has {} heads; the variant has {}", heads,
+               is_mixer ? 1 : config.heads);
+  }
+  ATTN_CHECK(packing.longest() <= config.max_len,
+             "a packed sequence of {} positions; the variant was built for {}", packing.longest(),
+             config.max_len);
+}
+
+Var sequence_by_sequence(const Attention& attention, std::span<const Var> inputs,
+                         const Packing& packing) {
+  const Mixer* const mixer = as_mixer(attention);
+  const int64_t heads = attention.config().heads;
+  const Mask mask{attention.config().causal, {}};
+  return answer_each(packing, inputs, has_learned(attention.weights()),
+                     [&](std::span<const Var> blocks) {
+                       if (mixer) return mixer->mix(rows_of(blocks[0]), mask);
+                       const auto for_queries = [&](const Var& x) {
+                         return x.dim(1) == heads ? x : repeat_heads(x, heads / x.dim(1));
+                       };
+                       return attention.forward(blocks[0], for_queries(blocks[1]),
+                                                for_queries(blocks[2]), mask, blocks.subspan(3));
+                     });
+}
+
+}  // namespace
+
+Var packed_forward(const Attention& attention, std::span<const Var> inputs,
+                   const Packing& packing) {
+  check_inputs(attention, inputs, packing);
+  const auto* const own = dynamic_cast<const PackedAttention*>(&attention);
+  Var out = own ? own->do_packed_forward(inputs, packing)
+                : sequence_by_sequence(attention, inputs, packing);
+  ATTN_CHECK(out.shape() == inputs[0].shape(), "a variant returned {} for packed {}",
+             out.shape().str(), inputs[0].shape().str());
+  return out;
+}
+
+std::optional<std::string> why_not_packed(const VariantInfo& variant, AttentionShape shape,
+                                          const Params& params,
+                                          const std::vector<int64_t>& lengths) {
+  if (variant.is_stack())
+    return "sequences are packed at scope attention alone, and a stack has layers";
+  shape.batch = 1;
+  for (const int64_t length : lengths) {
+    shape.q_len = shape.kv_len = length;
+    if (auto reason = variant.why_not(shape, params))
+      return fmt::format("{} (a sequence of {} positions)", *reason, length);
+  }
+  return std::nullopt;
+}
+
+}  // namespace attn
