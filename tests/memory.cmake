@@ -4,7 +4,7 @@ set(apart
   conformance/broken_tasks conformance/broken_tasks_test conformance/broken_test conformance/broken_variants
   conformance/planted_at_edges conformance/planted_bfloat16_test conformance/planted_blocks_test conformance/planted_caches_test
   conformance/planted_carried_test conformance/planted_eviction_test conformance/planted_gates conformance/planted_passes
-  conformance/planted_softmax conformance/planted_variants conformance/textbook_decoder
+  conformance/planted_packed_test conformance/planted_softmax conformance/planted_variants conformance/textbook_decoder
   harness/compare/simulations_test harness/crossing/search_simulation_test
   harness/train/steady_step_test) # watches the allocator that a sanitizer replaces
 attn_test_sources(apart .cc)
