@@ -293,7 +293,7 @@ std::vector<BrokenVariant> broken_variants() {
       {with_fault("chunk_of_one", Fault::none, decode, DecoderFault::chunk_of_one), {"decode"}},
       {with_fault("not_repeatable", Fault::not_repeatable, all), {"determinism"}},
       {with_fault("not_random", Fault::none, all), {"determinism"}},
-      {with_fault("thread_dependent", Fault::thread_dependent, all), {"threads"}},
+      {with_fault("thread_dependent", Fault::thread_dependent, all), {"packed", "threads"}},
   };
   for (BrokenVariant& broken : list) {
     if (broken.info.name == "wrong_limit") broken.info.limit = textbook().limit;
