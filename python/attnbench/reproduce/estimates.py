@@ -21,8 +21,8 @@ Z = 1.959964  # of a 95 % interval of a normal distribution
 
 @dataclass(frozen=True)
 class Estimate:
-    """`low` and `high` are the ends of the 95 % interval; equal to `value` where it is exact. `among` many such
-    intervals hold all their figures together in 95 % of cases."""
+    """`low` and `high` are the ends of the 95 % interval; equal to `value` where it is exact. Where `among` is not 1 they are
+    farther apart: the intervals of so many findings of one entry hold all their figures together in 95 % of cases."""
 
     value: float
     low: float

@@ -73,8 +73,9 @@ TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"
 HEAD = """# What holds and what does not
 
 What [the published results measured again](reproductions.md) come to. `scripts/reproduce report` writes this page from the rows; nothing on it is
-written by hand. Figures in brackets are 95 % intervals, wider where an entry says that several hold together. The top of [that page](reproductions.md) tells when a finding holds, fails or is unclear, and
-how the outcome of an entry follows, and what the marks behind one say; here each number's entry carries them. *(of the machine)*: another machine or another
+written by hand. Figures in brackets are 95 % intervals. Where an entry judges several figures together its intervals are wider, and the entry says so.
+The top of [that page](reproductions.md) says when a finding holds, fails or is unclear, how the outcome of an entry follows from its findings, and what
+the marks `†`, `!`, `~`, `?` and `*` mean. In the tables here the marks stand behind the entry's name. *(of the machine)*: another machine or another
 program may find otherwise, such as which of two is faster.
 """
 WORDS = {"speed": "time", "memory": "memory"}

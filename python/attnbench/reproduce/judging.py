@@ -3,7 +3,8 @@
 A finding compares a figure with a bound. It holds where the whole 95 % interval keeps the bound,
 fails where the whole interval breaks it, and is unclear otherwise. A claim that needs every
 finding is then confirmed wrongly in at most 2.5 % of cases (an intersection-union test); of k
-findings that lie on their bounds, one fails by chance in at most k times 2.5 %.
+findings that lie on their bounds, one fails by chance in at most k times 2.5 %, or in at most 2.5 %
+where their intervals are made to hold together (Bonferroni).
 """
 
 from __future__ import annotations
@@ -67,8 +68,15 @@ class Verdict:
     outcome: Outcome = field(init=False)
 
     def __post_init__(self) -> None:
+        family = [f.found.among for f in self.findings if f.found.among > 1]
+        if any(among != len(family) for among in family):
+            raise ValueError(f"intervals of {len(family)} findings are made to hold {_listed(family)} together; expected {len(family)} for each")
         object.__setattr__(self, "outcome", outcome_of(self.findings))
         object.__setattr__(self, "why", " ".join(self.why.split()))
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return " or ".join(map(str, sorted(set(sizes))))
 
 
 def outcome_of(findings: Sequence[Finding]) -> Outcome:

@@ -40,7 +40,7 @@ source), sweep files or a short program, their rows, and `verdict.py`, which mak
 come out otherwise on another machine or with another program. The outcome follows:
 
 - **disagrees**: a finding fails that no machine can change. Of k findings that lie on their bounds, one fails by chance in at most
-  k · 2.5 % of runs.
+  k · 2.5 % of runs; where the intervals of an entry are made to hold together, in at most 2.5 %.
 - **undecided**: a finding is unclear, or a figure is missing.
 - **hardware**: what fails depends on the machine (which of two programs is faster), and everything else holds.
 - **agrees**: every finding holds. A claim that needs all of its findings is confirmed by chance in at most 2.5 % of runs.
@@ -169,14 +169,16 @@ def _table(findings: tuple[Finding, ...]) -> str:
 
 
 def together(findings: Sequence[Finding]) -> str:
-    """What the intervals of several figures are, each of which alone would be narrower."""
-    sizes = {one.found.among for one in findings if one.found.among > 1}
-    if not sizes:
+    """What the intervals of several figures are, each of which alone would be narrower, and which of the others are not so."""
+    size = sum(one.found.among > 1 for one in findings)
+    if not size:
         return ""
-    own = sum(one.found.among > 1 for one in findings)
-    many = " or ".join(str(size) for size in sorted(sizes))
-    alone = " or ".join(f"{100 - 5 / size:.2f} %" for size in sorted(sizes))
-    return f"The intervals of {own} findings are wider, so that {many} hold together in 95 % of cases (Bonferroni): each alone is one of {alone}."
+    others = [one.what for one in findings if one.found.among == 1 and not one.found.exact]
+    but = f", but for {' and '.join(f'“{what}”' for what in others)}," if others else ""
+    return (
+        f"The intervals here{but} are wider than those of single figures: each is one of {100 - 5 / size:.2f} %, so that all {size} of "
+        "them hold together in 95 % of cases (Bonferroni)."
+    )
 
 
 def _number(value: float, unit: str) -> str:

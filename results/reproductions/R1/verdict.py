@@ -19,8 +19,8 @@ def verdict(evidence):
     for (kind, length, angle), found in by.items():
         told = f"{kind}, length {length:g}, angle {angle:g}"
         s = math.exp(length**2 * math.cos(angle))
-        error = mean_of([r["squared_error"] for r in found], len(by)) / form(found[0])
-        mean = mean_of([r["mean"] for r in found], len(by)) / s
+        error = mean_of([r["squared_error"] for r in found], 2 * len(by)) / form(found[0])
+        mean = mean_of([r["mean"] for r in found], 2 * len(by)) / s
         findings.append(Finding(f"squared error over the formula, {told}", error, 1 - NEAR, 1 + NEAR, "1"))
         findings.append(Finding(f"mean over exp(x·y), {told}", mean, 1 - BIAS, 1 + BIAS, "1"))
     return Verdict(tuple(findings), _why(by), _panels(by))

@@ -73,13 +73,14 @@ def _geometric(own):
 
 
 def _largest_step(errors, correlation, steps):
-    """The largest ratio of errors at a doubling; its interval holds it where those of all hold theirs."""
+    """The largest ratio of errors at a doubling, with its 95 % interval: it holds where those of all doublings hold theirs, which are
+    therefore wider."""
     found = []
     for few, many in zip(LANDMARKS, LANDMARKS[1:]):
         one, other = errors[correlation, few, steps], errors[correlation, many, steps]
         logs = [math.log(other[seed] / one[seed]) for seed in sorted(one.keys() & other.keys())]
         found.append(mean_of(logs, len(LANDMARKS) - 1).mapped(math.exp))
-    return Estimate(*(max(getattr(x, end) for x in found) for end in ("value", "low", "high")), among=len(LANDMARKS) - 1)
+    return Estimate(*(max(getattr(x, end) for x in found) for end in ("value", "low", "high")))
 
 
 def _why(by, correlations, usual, good):

@@ -23,7 +23,7 @@ def verdict(evidence):
             Finding(f"gain over the theorem's bound, {told}", difference(*errors) / least, least=1, published="1 or more")
         )
         s = math.exp(length**2 * math.cos(angle))
-        mean = mean_of([r["mean"] for r in by[length, angle, True]], len(settings)) / s
+        mean = mean_of([r["mean"] for r in by[length, angle, True]], 2 * len(settings)) / s
         findings.append(Finding(f"mean over exp(x·y), orthogonal, {told}", mean, 1 - BIAS, 1 + BIAS, "1"))
     return Verdict(tuple(findings), _why(findings, by, settings), (_panel(by, settings),))
 

@@ -40,7 +40,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "learning": lambda rows: by_block.learning(Path(rows)),
     "orders": lambda rows: orders.orders(Path(rows)),
     "summary": lambda rows: captured.sentences(Path(rows)),
-    "locality": lambda: locality.table(),
+    "locality": lambda sweep: locality.table(Path(sweep)),
     "published": lambda tables, *rows: published.table(Path(tables), *map(Path, rows)),
     "sources": lambda tables: published.sources(Path(tables)),
 }

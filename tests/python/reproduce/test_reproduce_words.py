@@ -11,8 +11,10 @@ from pathlib import Path
 from attnbench.plots.rows.read import Rows
 from attnbench.reproduce import findings, page
 from attnbench.reproduce.entries import FOLDER, ReproduceError, entry_ids, read_entry
-from attnbench.reproduce.estimates import Estimate, difference, mean_of
+from attnbench.reproduce.estimates import Estimate, difference, exact, mean_of
+from attnbench.reproduce.evidence import judged as judged_from_rows
 from attnbench.reproduce.judging import Finding, Verdict
+from attnbench.reproduce.product import Product
 
 
 def judged(found: tuple[Finding, ...], **changed: str) -> page.Judged:
@@ -29,17 +31,30 @@ class Together(unittest.TestCase):
 
     def test_the_page_says_what_such_intervals_are(self) -> None:
         alone = Finding("a figure", mean_of([1.0, 2.0, 3.0]), least=0)
-        several = tuple(Finding(f"figure {i}", mean_of([1.0, 2.0, 3.0], 9), least=0) for i in range(2))
+        several = tuple(Finding(f"figure {i}", mean_of([1.0, 2.0, 3.0], 2), least=0) for i in range(2))
+        plain = Finding("no interval", exact(1.0), least=0)
         self.assertEqual(page.together((alone,)), "")
+        wide = "are wider than those of single figures: each is one of 97.50 %, so that all 2 of them hold together in 95 % of cases (Bonferroni)."
+        self.assertEqual(page.together((plain, *several)), f"The intervals here {wide}")
         said = page.together((alone, *several))
-        self.assertEqual(said, "The intervals of 2 findings are wider, so that 9 hold together in 95 % of cases (Bonferroni): each alone is one of 99.44 %.")
+        self.assertEqual(said, f"The intervals here, but for “a figure”, {wide}")
         self.assertIn(said, page.text_of([judged((alone, *several))]))
 
     def test_entries_that_divide_their_error_are_called_so(self) -> None:
         text = page.PAGE.read_text(encoding="utf-8")
         sections = {part.partition(":")[0]: part for part in text.split("\n## ")[1:]}
         told = {name for name, part in sections.items() if "(Bonferroni)" in part}
-        self.assertEqual(told, {"R1", "R2", "R3", "R9", "R11", "R27"})
+        self.assertEqual(told, {"R1", "R2", "R3", "R9", "R27"})
+
+    def test_intervals_hold_as_many_together_as_there_are(self) -> None:
+        two = tuple(Finding(f"figure {i}", mean_of([1.0, 2.0, 3.0], 5), least=0) for i in range(2))
+        with self.assertRaisesRegex(ValueError, "intervals of 2 findings are made to hold 5 together; expected 2 for each"):
+            Verdict(two, "Why.")
+
+    def test_the_largest_of_several_ratios_is_one_figure(self) -> None:
+        entry = read_entry(FOLDER / "R11")
+        found = judged_from_rows(entry, entry.folder, Product()).findings
+        self.assertEqual({one.found.among for one in found}, {1})
 
 
 class Bounds(unittest.TestCase):
