@@ -14,6 +14,7 @@ from .sides import Side
 from .starts import FROZEN, gates_of
 
 MOST_PROBED = 1 << 24  # numbers of an array, 64 MB
+SCALES = (17, 48)  # of cached integers, over 1024
 WEIGHTS = starts_attention.WEIGHTS | starts_mixers.WEIGHTS
 
 
@@ -62,23 +63,34 @@ def write_inputs(block: Block, folder: Path, seed: int) -> dict[str, Any]:
 
 def cached(block: Block, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """q [batch, heads, 1, head_dim], k and v [batch, kv_heads, len, head_dim] of numbers that every
-    side's cache holds as they are, so that the answers differ by arithmetic alone. 32 channels share
-    a scale: of 8 bits, they are multiples of 1/32 and one of them is the largest, 127/32; of 4 bits,
-    where the largest is 7 scales in ours and 8 in ggml's, they are 0 or one number, of one sign."""
+    side's cache holds as they are, so that the answers differ by arithmetic alone."""
 
-    def rows(heads: int, length: int, bits: int) -> np.ndarray:
-        x = rng.standard_normal((block.batch, heads, length, block.head_dim // 32, 32)).astype(np.float32)
-        if bits == 4:
-            x = np.where(x > 0, np.float32(1.75), np.float32(0)) * np.sign(x[..., :1])
-        elif bits == 8:
-            largest = rng.integers(0, 32, (*x.shape[:-1], 1))
-            x = np.clip(np.round(x * 32), -126, 126) / 32
-            np.put_along_axis(x, largest, np.copysign(np.float32(127 / 32), x[..., :1]), -1)
-        return np.ascontiguousarray(x.reshape(*x.shape[:3], block.head_dim), np.float32)
+    def rows(heads: int, length: int, kind: str) -> np.ndarray:
+        shape = (block.batch, heads, length, block.head_dim)
+        x = rng.standard_normal((*shape[:3], block.head_dim // 32, 32)).astype(np.float32)
+        return np.ascontiguousarray(_held(x, kind, rng).reshape(shape), np.float32)
 
-    bits = {"float32": 32, "int4": 4}.get(block.kv_dtype, 8)
-    k, v = (rows(block.kv_heads, block.length, bits) for _ in "kv")
-    return {"q": rows(block.heads, 1, max(bits, 8)), "k": k, "v": v}
+    k, v = (rows(block.kv_heads, block.length, block.kv_dtype) for _ in "kv")
+    q = rows(block.heads, 1, "float32" if block.kv_dtype == "float32" else "bfloat16")
+    return {"q": q, "k": k, "v": v}
+
+
+def _held(x: np.ndarray, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """Numbers like `x` [..., 32] that a type holds. 32 channels share a scale, of which bfloat16 and f16
+    hold each of those drawn here. int8: integers from -127 to 127 times the scale, one of them at an
+    end. int4: 0 or one number, of one sign, for the largest is 7 scales in ours and 8 in ggml's, so
+    that no other level is the same number in both. bfloat16: as int8, the scale always 1/32."""
+    if kind == "float32":
+        return x
+    scale = np.float32(1 / 32)
+    if kind != "bfloat16":
+        scale = rng.integers(*SCALES, (*x.shape[:-1], 1)).astype(np.float32) / 1024
+    if kind == "int4":
+        return np.where(x > 0, 56 * scale, np.float32(0)) * np.sign(x[..., :1])
+    whole = np.clip(np.round(x * 32), -126, 126)
+    largest = rng.integers(0, 32, (*x.shape[:-1], 1))
+    np.put_along_axis(whole, largest, np.copysign(np.float32(127), x[..., :1]), -1)
+    return whole * scale
 
 
 def save(folder: Path, name: str, array: np.ndarray) -> str:

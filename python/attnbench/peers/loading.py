@@ -16,9 +16,10 @@ MOST = {"forward": 1e-5, "out": 1e-5, "grad": 3e-5}
 # Of a decode step, by the type of the peer's cache. Every side's cache holds its numbers as they are
 # (see inputs.cached), so that arithmetic alone differs. In bfloat16 the answer is rounded, 2e-3.
 # Beside f16 ggml adds values up in 11 bits; the error grows as the root of the length, to 2e-2 at
-# 16384. Beside integers sums are of float32, and queries and weights may be of 8 bits, 4e-3.
+# 16384. Beside integers ggml's sums are of float32, and ours, where the processor multiplies
+# integers, rounds queries and weights to 16 bits: 2^-11, see variants/api/cache_rounding.h.
 MOST_DECODED = {
-    "float32": 1e-5, "f32": 1e-5, "bfloat16": 1e-2, "f16": 5e-2, "q8_0": 1e-2, "q4_0": 1e-2,
+    "float32": 1e-5, "f32": 1e-5, "bfloat16": 5e-3, "f16": 5e-2, "q8_0": 5e-4, "q4_0": 5e-4,
 }  # fmt: skip
 # The first loss is one forward; the next two follow AdamW, whose first steps have the size of the
 # learning rate whatever the gradient's, so that rounding of gradients near zero shows in them.

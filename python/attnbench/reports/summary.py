@@ -13,7 +13,7 @@ from attnbench.plots.kinds.overview_rows import telling_panel
 from attnbench.plots.layout.caption import in_python, unique
 from attnbench.plots.rows.crossing import Crossing
 from attnbench.plots.rows.read import FAILURES, Cell, run_of
-from attnbench.plots.rows.scores import Score, TaskGroup, score, shortcut_words
+from attnbench.plots.rows.scores import PLACES, Score, TaskGroup, absent_places, score, shortcut_words
 from attnbench.plots.rows.settings import (
     CUT,
     LOST,
@@ -39,6 +39,7 @@ from .parts import attention_and_whole, share
 from .scores import Tasks
 
 MOST = 12  # sentences of one kind; the tables hold the others
+LEAST_LOSS = 0.0005  # of a score that is written; less is no difference
 INTERVAL = "95 % interval"
 
 
@@ -126,14 +127,20 @@ def _score_clause(series: Series, tasks: Tasks) -> str:
     worse = [f for f in found if f[2].mean - f[1].mean > (f[1].half or 0) + (f[2].half or 0)]
     group, own, exact = max(worse or found, key=lambda f: f[2].mean - f[1].mean)
     own_marks, exact_marks = (_marks(group, score) for score in (own, exact))
-    both = f"{_score(own, group)}{own_marks} where exact attention has {_score(exact, group)}{exact_marks}"
+    both = f"{_score(own, group)}{own_marks} where exact attention has {_score(exact, group)}{exact_marks}{_stand_in(group, own)}"
     if len(found) == 1:
         return f"; its {group.label.removeprefix('test ')} on `{group.cells[0].task}` is {both}{_cut_clause(series, tasks)}"
     where = "most" if worse else "the largest difference is"
+    most = f", {where} on `{group.cells[0].task}`: {both}" if exact.mean - own.mean >= LEAST_LOSS else ""
     return (
-        f"; it scores less than exact attention, beyond both intervals, on {len(worse) or 'none'} of {len(found)} tasks, "
-        f"{where} on `{group.cells[0].task}`: {both}{_cut_clause(series, tasks)}"
+        f"; it scores less than exact attention, beyond both intervals, on {len(worse) or 'none'} of {len(found)} tasks{most}{_cut_clause(series, tasks)}"
     )
+
+
+def _stand_in(group: TaskGroup, own: Score) -> str:
+    """Where the score is not of this variant alone."""
+    places = dict.fromkeys(place for c in group.cells if c.id in own.cell.split() for place in absent_places(c))
+    return f" (in {' and in '.join(PLACES[p] for p in places)} exact attention stands in for the variant)" if places else ""
 
 
 def _cut_clause(series: Series, tasks: Tasks) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from attnbench.plots.kinds.state import found, lines
 from attnbench.plots.rows.read import Cell, Rows, RowsError, read_rows
 from attnbench.plots.rows.scores import Score
-from attnbench.plots.rows.settings import marks_of, spec_among
+from attnbench.plots.rows.settings import is_error, marks_of, spec_among
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import markdown
 
@@ -31,7 +31,7 @@ TASKS = ("mqar", "induction", "noisy_recall", "fuzzy_recall", "needle")  # the f
 RECALL_HEADS = ("task", "variant", "bytes of state of a sequence", "accuracy", "seeds", "best shortcut", "rows")
 RECALL_SAID = """The state is what decoding keeps of one sequence, all layers together; training and tuning are the same for all variants of a task and a file.
 A score that is no more than that of the best shortcut shows no recall. That of a training that was cut off by its steps, \u2020, does not say that there is none:
-more steps may bring it. A variant without a line is not trained yet:
+more steps may bring it. Intervals end at 0 and 1, the limits of an accuracy. A variant without a line is not trained yet:
 `scripts/bench run results/reference/recall.toml -o results/reference/recall.jsonl` trains every variant that decodes on `mqar`."""
 
 
@@ -55,17 +55,20 @@ def _lines(rows: Rows) -> Iterator[list[str]]:
         if group.cells[0].task not in TASKS:
             continue
         shortcut = group.levels.get("best shortcut")
+        limits = (-math.inf, math.inf) if is_error(group.metric) else (0.0, 1.0)
         series = group.select([s for _, own in families.values() for s in own])
         points = [point for _, _, own in lines(families, series) for point in own]
         for size, score, _, label in sorted(points, key=lambda p: (p[0], p[3])):
             mark = marks_of(c for c in group.cells if c.id in score.cell.split())
-            yield [group.title.replace("\n", ", "), f"`{label}`", str(size), _figure(score) + mark, str(len(score.seeds)),
+            yield [group.title.replace("\n", ", "), f"`{label}`", str(size), _figure(score, limits) + mark, str(len(score.seeds)),
                    "–" if shortcut is None else f"{shortcut:.3g}"]  # fmt: skip
 
 
-def _figure(score: Score) -> str:
+def _figure(score: Score, limits: tuple[float, float]) -> str:
+    """No interval goes beyond what a score can be."""
     half = float("inf") if score.half is None else score.half
-    return figure(Estimate(score.mean, score.mean - half, score.mean + half))
+    least, most = limits if math.isfinite(half) else (-math.inf, math.inf)
+    return figure(Estimate(score.mean, max(score.mean - half, least), min(score.mean + half, most)))
 
 
 PAGE = ROOT / "results" / "findings.md"

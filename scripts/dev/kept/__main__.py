@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,13 +19,10 @@ from attnbench.plots.rows.units import markdown
 
 from . import by_authors, in_kvpress
 from .by_authors import Clones
-from .inputs import HEADS, Choices, Inputs, inputs_of, model_of, ours
+from .compared import DECODED, STEPS, Choices, Line, exit_code, prompts, same, steps
+from .inputs import HEADS, Inputs, inputs_of, model_of, ours
 
 LENGTH = 520
-PROMPTS = (100, 333, 512)
-BUDGETS = (16, 33, 64, 0.25)  # positions, or a share of the prompt
-DECODED, STEPS = 128, 100  # a prompt, and the steps behind it
-STEP_BUDGETS = (16, 33, 64)
 LONG, LONG_STEPS = 300, 50  # of quest
 PAGE_BUDGETS = (48, 64, 128)  # in pages of 16
 
@@ -43,59 +39,17 @@ IN_KVPRESS = {
 }
 
 
-@dataclass
-class Line:
-    method: str
-    code: str
-    when: str
-    as_it_is: list[bool]
-    difference: str = ""
-    without: list[bool] | None = None  # with what differs left out
-
-    @property
-    def entries(self) -> list[str]:
-        counts = [f"{sum(c)} of {len(c)}" if c else "" for c in (self.as_it_is, self.without)]
-        return [f"`{self.method}`", self.code, self.when, counts[0], self.difference, counts[1]]
-
-    @property
-    def is_explained(self) -> bool:
-        return all(self.as_it_is if self.without is None else self.without)
-
-
-def same(mine: Choices, theirs: Choices) -> list[bool]:
-    assert len(mine) == len(theirs)
-    return [a == b for left, right in zip(mine, theirs) for a, b in zip(left, right, strict=True)]
-
-
-def prompts(program: Path, method: str, x: Inputs, theirs: Callable[[Inputs, int, int], Choices], by_query: bool = False) -> list[bool]:
-    """Whether each choice is the same, at the end of all prompts, at all budgets; theirs(inputs, prompt, budget)."""
-    found: list[bool] = []
-    when = "" if method == "snapkv" else ",when=prompt"
-    for prompt in PROMPTS:
-        for budget in BUDGETS:
-            mine = ours(program, f"full[evict={method},budget={budget}{when}]", x.until(prompt + 1), prompt, by_query)
-            found += same(mine, theirs(x, prompt, int(budget * prompt) if budget < 1 else int(budget)))
-    return found
-
-
-def steps(program: Path, method: str, x: Inputs, theirs: Callable[[Inputs, int], Choices]) -> list[bool]:
-    """The same at the end of a prompt, and after each step but the last."""
-    found: list[bool] = []
-    for budget in STEP_BUDGETS:
-        found += same(ours(program, f"full[evict={method},budget={budget}]", x.until(DECODED + STEPS), DECODED), theirs(x, budget))
-    return found
-
-
 def of_kvpress(program: Path, x: Inputs) -> Iterator[Line]:
+    mine = partial(ours, program)
     for method, (of_prompt, of_step) in IN_KVPRESS.items():
         as_it_is, changed = in_kvpress.AS_IT_IS[method], in_kvpress.CHANGED.get(method)
         code = f"kvpress {version('kvpress')} `{type(as_it_is(0)).__name__}`"
 
         def at_end(made: in_kvpress.Made, method: str = method) -> list[bool]:
-            return prompts(program, method, x, partial(in_kvpress.of_prompt, made))
+            return prompts(mine, method, x, partial(in_kvpress.of_prompt, made))
 
         def after_steps(made: in_kvpress.Made, method: str = method) -> list[bool]:
-            return steps(program, method, x, lambda x, budget: in_kvpress.of_steps(made, x, DECODED, budget, STEPS))
+            return steps(mine, method, x, lambda x, budget: in_kvpress.of_steps(made, x, DECODED, budget, STEPS))
 
         yield Line(method, code, "prompt", at_end(as_it_is), of_prompt, at_end(changed) if changed and of_prompt else None)
         if of_step is not None:
@@ -103,26 +57,30 @@ def of_kvpress(program: Path, x: Inputs) -> Iterator[Line]:
 
 
 def of_authors(program: Path, clones: Clones, x: Inputs) -> Iterator[Line]:
+    mine = partial(ours, program)
     for method, (source, made) in by_authors.REDUCING.items():
         code = f"{source.repository} {source.commit}"
 
         def kept(x: Inputs, prompt: int, budget: int, count: int = 1, made: Callable = made) -> Choices:
             return by_authors.kept(made(clones, x, budget), x, prompt, count)
 
-        yield Line(method, code, "prompt", prompts(program, method, x, kept))
-        yield Line(method, code, "steps", steps(program, method, x, lambda x, budget: kept(x, DECODED, budget, STEPS)))
+        yield Line(method, code, "prompt", prompts(mine, method, x, kept))
+        yield Line(method, code, "steps", steps(mine, method, x, lambda x, budget: kept(x, DECODED, budget, STEPS)))
 
 
-def of_snapkv(program: Path, clones: Clones, shared: Inputs, own: Inputs) -> Line:
-    def kept(x: Inputs, prompt: int, budget: int) -> Choices:
-        return by_authors.snapkv(clones, x, prompt, budget, in_kvpress.window_of(budget))
+def of_snapkv(program: Path, clones: Clones, shared: Inputs, own: Inputs) -> Iterator[Line]:
+    def compared(x: Inputs, as_one: bool) -> list[bool]:
+        def kept(x: Inputs, prompt: int, budget: int) -> Choices:
+            return by_authors.snapkv(clones, x, prompt, budget, in_kvpress.window_of(budget), as_one)
 
-    return Line(
-        "snapkv", f"{by_authors.SNAPKV.repository} {by_authors.SNAPKV.commit}", "prompt",
-        prompts(program, "snapkv", shared, kept, by_query=True),
-        "each query head keeps positions of its own, ours share those that all of a group vote for; right: heads that share no keys",
-        prompts(program, "snapkv", own, kept),
+        return prompts(partial(ours, program, by_query=True), "snapkv", x, kept)
+
+    code = f"{by_authors.SNAPKV.repository} {by_authors.SNAPKV.commit}"
+    yield Line(
+        "snapkv", f"{code}, 4 query heads share keys", "prompt", compared(shared, False),
+        "each query head keeps positions of its own; ours keeps one set, by the sum of the votes of all that share keys", compared(shared, True),
     )  # fmt: skip
+    yield Line("snapkv", f"{code}, no shared keys", "prompt", compared(own, False))
 
 
 def of_quest(program: Path, clones: Clones, x: Inputs) -> Iterator[Line]:
@@ -152,7 +110,7 @@ def main() -> int:
     for made in (
         of_kvpress(given.program, shared),
         of_authors(given.program, clones, shared),
-        (of_snapkv(given.program, clones, shared, own) for _ in range(1)),
+        of_snapkv(given.program, clones, shared, own),
         of_quest(given.program, clones, shared),
     ):
         for line in made:
@@ -162,7 +120,7 @@ def main() -> int:
     lines.sort(key=lambda line: order.index(line.method))
     heads = ["method", "code", "when", "equal as it is", "the difference", "equal without it"]
     print(markdown(heads, (line.entries for line in lines)))
-    return int(not all(line.is_explained for line in lines))
+    return exit_code(lines)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from unittest.mock import patch
 
 import torch
 
-from .inputs import HEADS, Choices, Inputs
+from .compared import Choices
+from .inputs import HEADS, Inputs
 
 PAGE = 16
 
@@ -132,13 +133,21 @@ def norm(clones: Clones, x: Inputs, budget: int) -> Reduce:
 REDUCING = {"sinks": (STREAMING, sinks), "h2o": (H2O, h2o), "tova": (TOVA, tova), "norm": (NORM, norm)}
 
 
-def snapkv(clones: Clones, x: Inputs, prompt: int, budget: int, window: int) -> Choices:
-    """Each query head chooses for itself: keys are repeated before its choice."""
-    cluster = clones.module(SNAPKV).SnapKVCluster(window_size=window, max_capacity_prompt=budget)
+def snapkv(clones: Clones, x: Inputs, prompt: int, budget: int, window: int, as_one: bool) -> Choices:
+    """Each query head chooses for itself: keys are repeated before its choice. `as_one`: by the sum of the votes of all that
+    share keys. The window is a setting there, and is given ours."""
+    module = clones.module(SNAPKV)
+    cluster = module.SnapKVCluster(window_size=window, max_capacity_prompt=budget)
     group = HEADS // x.kv_heads
+    pool = module.F.avg_pool1d
+
+    def pooled(votes: torch.Tensor, **how: int) -> torch.Tensor:
+        return pool(votes.unflatten(1, (-1, group)).sum(2).repeat_interleave(group, 1), **how)
+
     k, q = (torch.tensor(a[:, :, :prompt]).float() for a in (x.k.repeat(group, 1), x.q))  # it has no mask in double
     values = labels(HEADS, [list(range(prompt))] * HEADS)[..., :1].expand(k.shape)
-    return [[frozenset(own) for own in told(cluster.update_kv(k, q, values, None, group)[1])]]
+    with patch.object(module.F, "avg_pool1d", pooled if as_one else pool):
+        return [[frozenset(own) for own in told(cluster.update_kv(k, q, values, None, group)[1])]]
 
 
 def quest(clones: Clones, x: Inputs, i: int, budget: int, own_first: bool) -> list[frozenset[int]]:

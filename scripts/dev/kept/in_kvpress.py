@@ -12,7 +12,8 @@ from kvpress.presses.scorer_press import ScorerPress
 from kvpress.utils import compute_n_kept
 from transformers import DynamicCache
 
-from .inputs import Choices, Inputs
+from .compared import Choices
+from .inputs import Inputs
 
 logging.getLogger("kvpress").setLevel(logging.ERROR)  # it warns of a ratio beside a decoding press, which is meant here
 Made = Callable[[int], ScorerPress]  # of a budget

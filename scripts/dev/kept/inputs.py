@@ -15,10 +15,10 @@ import torch
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
+from .compared import Choices
+
 HEADS, HEAD_DIM = 8, 32
 WIDTH = HEADS * HEAD_DIM
-# The positions that are held before each step, of each head: [steps][heads].
-Choices = list[list[frozenset[int]]]
 
 
 def model_of(kv_heads: int) -> LlamaForCausalLM:

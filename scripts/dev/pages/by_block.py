@@ -16,6 +16,7 @@ from attnbench.plots.rows.units import markdown
 
 from .by_family import entry, left_out
 from .orders import BLOCK, is_layer
+from .parameters import parameters_of
 
 MOST_COLUMNS = 4  # tasks
 ENOUGH = 8  # seeds, where some learn and others do not
@@ -104,5 +105,5 @@ def _of(group: TaskGroup, mixer: tuple[str, Params], layer: bool) -> list[Cell]:
 
 def _parameters(groups: list[TaskGroup], mixer: tuple[str, Params], layer: bool) -> str:
     """Of the model on the first task that has it: other tasks differ in their tokens alone."""
-    found = next((int(cell.metric("parameters") or 0) for group in groups for cell in _of(group, mixer, layer)), 0)
+    found = next(filter(None, (parameters_of(_of(group, mixer, layer)) for group in groups)), None)
     return f"{found:,}" if found else "—"

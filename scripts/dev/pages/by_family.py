@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from attnbench.plots.rows.learned import published
+from attnbench.plots.rows.learned import published, setting_key, setting_of
 from attnbench.plots.rows.read import Cell, Params, Rows, read_rows
 from attnbench.plots.rows.scores import (
     TaskGroup,
@@ -28,8 +27,9 @@ from attnbench.plots.rows.settings import (
     without_settings,
 )
 from attnbench.plots.rows.style import Styles
-from attnbench.plots.rows.terms import EXACT
 from attnbench.plots.rows.units import markdown
+
+from .parameters import heading, over_exact
 
 Level = tuple[str, tuple]  # a task and its parameters
 
@@ -100,6 +100,7 @@ def _of_task(group: TaskGroup, every: list[Cell], path: Path) -> Scores:
     )
 
 
+SEEDED = ("seed", "threads")  # axes that are no setting
 WIDEST = 0.5  # an interval of scores on both sides of a mean says nothing beyond this; the table then gives the seeds' range
 
 
@@ -116,27 +117,34 @@ def table(path: Path) -> str:
         found.setdefault(styles.kind(key[0]), []).append((_told_by(*key, every), *own, _parameters(groups, key)))
     lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
     shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
-    heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups)), f"parameters over those of `{EXACT}`"]
+    heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups)), heading(groups)]
     return markdown(heads, [*lines, ("", "best shortcut", *shortcuts, "")]) + left_out(rows)
 
 
 def _parameters(groups: list[TaskGroup], key: tuple[str, Params]) -> str:
     """On the first task that both have: other tasks differ in their tokens alone."""
-    for group in groups:
-        own, exact = (_learned(c for c in group.cells if is_it(c)) for is_it in (lambda c: (c.variant, c.params) == key, lambda c: c.variant == EXACT))
-        if own and exact:
-            return f"{own / exact:.2f}"
-    return "—"
-
-
-def _learned(cells: Iterable[Cell]) -> float | None:
-    """How many numbers a model learns; of several of exact attention, the fewest."""
-    return min((found for c in cells if (found := c.metric("parameters"))), default=None)
+    shares = (over_exact((c for c in group.cells if (c.variant, c.params) == key), group.cells) for group in groups)
+    return next((f"{share:.2f}" for share in shares if share), "—")
 
 
 def left_out(rows: Rows) -> str:
-    """The line below a table on the settings that it has no column of."""
-    return f"\n\nLeft out, for the control has not learned them: {'; '.join(rows.left_out)}." if rows.left_out else ""
+    """The line below a table on the settings that it has no column of; of several settings of a task, with what tells them apart."""
+    settings: dict[str, list[Cell]] = {}
+    for cell in winners(list(rows.unlearned)):
+        settings.setdefault(setting_key(cell), []).append(cell)
+    told = []
+    for cells in settings.values():
+        task, _, why = setting_of(cells).words.partition(": ")
+        apart = _apart(cells[0], [own[0] for own in settings.values() if own[0].task == cells[0].task])
+        told.append(f"{task}{f' ({apart})' if apart else ''}: {why}")
+    return f"\n\nLeft out, for the control has not learned them: {'; '.join(told)}." if told else ""
+
+
+def _apart(cell: Cell, others: list[Cell]) -> str:
+    """Parameters of the task, axes and settings of training in which these settings of a task differ: `pairs=4, steps=900`."""
+    every = [{**dict(c.task_params), **c.axes, **c.training} for c in others]
+    own = every[others.index(cell)]
+    return ", ".join(f"{k}={v}" for k, v in own.items() if k not in (*SEEDED, *cell.tuned) and any(other.get(k) != v for other in every))
 
 
 def _told_by(variant: str, params: Params, every: list[Cell]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from attnbench.plots.rows.learned import published
+from attnbench.plots.rows.ranks import surely_better
 from attnbench.plots.rows.read import Params, read_rows
 from attnbench.plots.rows.scores import Score, TaskGroup, one_line, score, task_groups
 from attnbench.plots.rows.settings import CUT, LOST, marks_of, spec_among, winners
@@ -78,18 +79,18 @@ class Side:
     def decides(self) -> bool:
         return not {CUT, LOST} & set(self.marks)
 
-    def surely_above(self, other: Side, shortcut: float) -> bool:
-        """Whether the 95 % interval lies above that of the other and above what a shortcut scores."""
-        one, two = self.score, other.score
-        if not self.decides or not other.decides or one.half is None or two.half is None:
+    def surely_above(self, other: Side, shortcut: float | None) -> bool:
+        """Whether it is surely better over the seeds that both have, see attnbench.plots.rows.ranks. One seed shows nothing."""
+        seeds = min(len(self.score.seeds), len(other.score.seeds))
+        if not self.decides or not other.decides or seeds < 2:
             return False
-        return one.mean - one.half > max(two.mean + two.half, shortcut)
+        return bool(surely_better(np.array([side.score.seeds[:seeds] for side in (self, other)]), shortcut)[0, 1])
 
 
 def orders(path: Path) -> str:
     """Each order that a paper reports: means of both sides, and how many pairs confirm it or contradict it."""
     groups = task_groups(winners(published(read_rows([path]), without_control=False).of("accuracy")))
-    heads = ["what papers report", "source", "task", "above", "below", "confirmed", "reversed", "undecided", "cut off"]
+    heads = ["what papers report", "source", "task", "above", "below", "confirmed", "reversed", "undecided", "cut off or lost"]
     return markdown(heads, [line for order in ORDERS for group in groups if (line := _line(order, group))])
 
 
@@ -102,7 +103,7 @@ def _line(order: Order, group: TaskGroup) -> list[str]:
     if not above or not below:
         return []
     best = group.best_shortcut()
-    shortcut = best[1] if best else -np.inf
+    shortcut = best[1] if best else None
     every = zip(order.above, order.below, strict=True) if order.paired else itertools.product(order.above, order.below)
     pairs = [(a, b) for one, other in every for a in by[one].values() for b in by[other].values()]
     cut = sum(not (a.decides and b.decides) for a, b in pairs)

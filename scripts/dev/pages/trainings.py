@@ -14,6 +14,9 @@ from attnbench.plots.rows.scores import stand_ins
 from attnbench.plots.rows.settings import FAILURES, is_error, unfinished, winners
 from attnbench.plots.rows.terms import EXACT
 
+from .parameters import over_exact
+
+FEWEST_RATES = 3  # of which one is at no end
 LATE = 0.8  # of the steps: a best score after that may still grow
 
 
@@ -47,12 +50,12 @@ def _lost(won: list[Cell]) -> str:
 
 
 def _edges(won: list[Cell], rows: Rows) -> str:
-    """A best rate at an end of those tried may not be the best there is."""
+    """A best rate at an end of those tried may not be the best there is; of fewer than three every rate is at an end."""
     tried: dict[Any, set[float]] = {}
     for cell in (*rows.of("accuracy"), *rows.trials):
         if RATE in cell.tuned:
             tried.setdefault(_of(cell), set()).add(float(cell.training[RATE]))
-    chosen = {_of(c): float(c.training[RATE]) for c in won if RATE in c.tuned}
+    chosen = {_of(c): float(c.training[RATE]) for c in won if RATE in c.tuned and len(tried[_of(c)]) >= FEWEST_RATES}
     if not chosen:
         return ""
     least, most = (sum(rate == end(tried[key]) for key, rate in chosen.items()) for end in (min, max))
@@ -77,12 +80,10 @@ def _stand_ins(won: list[Cell]) -> str:
 
 def _parameters(won: list[Cell]) -> str:
     """Of models of one task over that of exact attention."""
-    exact = {(c.task, c.task_params): float(c.metric("parameters") or 0) for c in won if c.variant == EXACT and c.ok}
-    shares = [
-        (float(c.metric("parameters") or 0) / exact[c.task, c.task_params], c)
-        for c in won
-        if c.ok and c.metric("parameters") and exact.get((c.task, c.task_params))
-    ]
+    tasks: dict[Any, list[Cell]] = {}
+    for cell in won:
+        tasks.setdefault((cell.task, cell.task_params), []).append(cell)
+    shares = [(share, c) for cells in tasks.values() for c in cells if (share := over_exact([c], cells))]
     if not shares:
         return ""
     (least, small), (most, large) = (end(shares, key=lambda s: s[0]) for end in (min, max))

@@ -169,6 +169,11 @@ class ScoresByFamily(unittest.TestCase):
             path = Path(folder, "rows.jsonl")
             path.write_text("\n".join([head, cells[0], json.dumps(rotary)]) + "\n", encoding="utf-8")
             told = by_family.table(path).splitlines()[2:]
+            rotary["metrics"]["parameters"] *= 2
+            path.write_text("\n".join([head, cells[0], json.dumps(rotary)]) + "\n", encoding="utf-8")
+            of_two = by_family.table(path).splitlines()
+        self.assertTrue(of_two[0].endswith("| parameters over those of the smallest `full` |"), of_two[0])
+        self.assertEqual(sorted(line.strip("| ").split(" | ")[-1] for line in of_two[2:4]), ["1.00", "2.00"])
         scores = {"none" if "positions=none" in line else "learned": line.split(" | ")[2][:4] for line in told[:2]}
         self.assertEqual(scores, {"learned": "0.90", "none": "1.00"})
 
@@ -180,6 +185,14 @@ class ScoresByFamily(unittest.TestCase):
         delta = next(line for line in told if line.startswith("| delta rules"))
         self.assertIn("`conv+kda` 0.41 | `conv+gla` 0.60, `conv+mamba2` 0.60 | 1 of 4 | 1 | 2 | 0 |", delta)
         self.assertFalse(any("parity" in line for line in told))
+        self.assertTrue(told[0].endswith("| undecided | cut off or lost |"), told[0])
+
+    def test_pairs_are_judged_by_the_difference_as_ranks_are(self):
+        """Intervals that overlap do not hide a difference; those of one seed show none."""
+        near = {"conv[kernel=4]+deltanet": [0.90, 0.88, 0.86], "conv[kernel=4]+gla": [0.83, 0.81, 0.79], "full": [1.0]}
+        for scores, counts in ((near, "1 of 1 | 0 | 0 | 0"), ({name: own[:1] for name, own in near.items()}, "0 of 1 | 0 | 1 | 0")):
+            delta = next(line for line in self.printed(orders.orders, scores) if line.startswith("| delta rules"))
+            self.assertTrue(delta.endswith(f"| {counts} |"), delta)
 
     def test_a_training_that_was_cut_off_decides_no_pair(self):
         scores = {"conv[kernel=4]+deltanet": [0.9, 0.89], "conv[kernel=4]+gla": [0.6, 0.61], "conv[kernel=4]+mamba2": [0.4, 0.41], "full": [1.0]}
@@ -233,6 +246,20 @@ class ScoresByFamily(unittest.TestCase):
         self.assertFalse(any("linear" in line for line in told), told)
         self.assertRegex(told[-1], "^Left out, for the control has not learned them: mqar: full scores 0.100, and reached the bar of")
         self.assertIn("mqar: no row of full.", self.printed(by_family.table, {"linear": [1.0]})[-1])
+
+    def test_settings_of_one_task_that_are_left_out_are_told_apart(self):
+        head, *cells = trained({"full": [0.1]}).splitlines()
+        longer = json.loads(cells[0])
+        longer["cell"] = "f" * 16
+        longer["training"]["steps"] += 900
+        longer["task"]["params"]["pairs"] = 8
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text("\n".join([head, cells[0], json.dumps(longer)]) + "\n", encoding="utf-8")
+            told = by_family.left_out(published(read_rows([path]), without_control=False))
+        of = json.loads(cells[0])
+        self.assertIn(f"mqar (pairs={of['task']['params']['pairs']}, steps={of['training']['steps']}): full scores 0.100", told)
+        self.assertIn(f"mqar (pairs=8, steps={of['training']['steps'] + 900}): full scores 0.100", told)
 
 
 class TablesOfRows(unittest.TestCase):

@@ -112,6 +112,8 @@ class Pages(unittest.TestCase):
                              "metrics": {**cell["metrics"], "validation": validation}})  # fmt: skip
         page = self.page(made, trainings)
         self.assertIn("Of 2 choices among 3 learning rates 1 fell on the largest and 0 on the smallest.", page)
+        two = [c for c in made if c["training"]["learning_rate"] < 1e-2]
+        self.assertNotIn("learning rates", self.page(two, trainings), "of two rates every one is at an end")
         self.assertIn("Models learn 1.00 (`full`) to 1.88 times (`linear` on `mqar`) the numbers of that of `full`.", page)
         apart = [{**c, "metrics": {**c["metrics"], "metric": "exact_match", "places": ["encoder", *(["cross"] if c["variant"]["name"] == "full" else [])]}}
                  for c in made]  # fmt: skip

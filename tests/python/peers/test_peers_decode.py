@@ -49,21 +49,43 @@ class Numbers(unittest.TestCase):
         for array in cached(BLOCKS[kv_dtype], np.random.default_rng(0)).values():
             yield array.reshape(-1, 32)
 
-    def test_bits_of_8_and_16_lose_nothing(self):
-        for kv_dtype in ("bfloat16", "int8"):
-            for array in self.arrays(kv_dtype):
-                np.testing.assert_array_equal(np.abs(array).max(1), 127 / 32)  # so that the scale is 1/32
+    def test_16_bits_lose_nothing(self):
+        for kv_dtype in ("bfloat16", "int8", "int4"):
+            for array in list(self.arrays(kv_dtype))[: 3 if kv_dtype == "bfloat16" else 1]:  # q at least
+                np.testing.assert_array_equal(np.abs(array).max(1), 127 / 32)  # so that 8 bits hold q too
                 np.testing.assert_array_equal(array * 32, np.round(array * 32))
                 np.testing.assert_array_equal(array.astype(np.float16).astype(np.float32), array)
                 self.assertFalse((array.view(np.uint32) & 0xFFFF).any())  # of bfloat16 the rest is 0
+
+    def assert_held(self, array, scale, least, most):
+        """Rounded as the formats do, nothing is lost."""
+        self.assertGreater(len(np.unique(np.abs(scale))), 20)  # so that a wrong scale shows
+        scale = np.where(scale == 0, np.float32(1), scale)
+        np.testing.assert_array_equal(np.clip(np.round(array / scale), least, most) * scale, array)
+
+    def assert_ours(self, scale):
+        self.assertFalse((scale.view(np.uint32) & 0xFFFF).any())  # a bfloat16
+
+    def assert_theirs(self, scale):
+        np.testing.assert_array_equal(scale.astype(np.float16).astype(np.float32), scale)
+
+    def test_8_bits_lose_nothing(self):
+        _, k, v = self.arrays("int8")
+        for array in (k, v):
+            scale = np.abs(array).max(1, keepdims=True) / 127
+            self.assert_ours(scale)
+            self.assert_theirs(scale)
+            self.assert_held(array, scale, -127, 127)
+            self.assertGreater(len(np.unique(array / scale)), 200)  # of 255 levels
 
     def test_4_bits_lose_nothing_with_7_and_with_8_scales(self):
         _, k, v = self.arrays("int4")
         for array in (k, v):
             largest = array[np.arange(len(array)), np.abs(array).argmax(1)][:, None]
-            for scale, least, most in ((np.abs(largest) / 7, -7, 7), (largest / -8, -8, 7)):
-                scale = np.where(scale == 0, 1, scale)
-                np.testing.assert_array_equal(np.clip(np.round(array / scale), least, most) * scale, array)
+            self.assert_ours(np.abs(largest) / 7)
+            self.assert_theirs(largest / -8)
+            self.assert_held(array, np.abs(largest) / 7, -7, 7)
+            self.assert_held(array, largest / -8, -8, 7)
 
 
 @BUILT
@@ -72,6 +94,25 @@ class OurSide(InFolder):
         super().setUp()
         self.side = start_ours(PROGRAM, 1)
         self.addCleanup(self.side.close)
+
+    def test_each_level_of_4_bits_is_the_number_that_it_stands_for(self):
+        """What int4 of ours holds beside 0 and the largest; ggml's q4_0 has no other number of these."""
+        rng, block = np.random.default_rng(0), BLOCKS["int4"]
+        inputs = write_inputs(block, self.folder, 0)
+        q, *cache = (np.load(inputs[name]).astype(float) for name in "qkv")
+        for name, old in zip("kv", cache, strict=True):
+            whole = rng.integers(-7, 8, old.shape)
+            whole[..., ::32] = 7  # of 32 channels, so that the scale is what is drawn
+            scale = np.repeat(rng.integers(17, 48, (*old.shape[:-1], old.shape[-1] // 32)), 32, -1) / 128
+            np.save(inputs[name], (whole * scale).astype(np.float32))
+        k, v = (np.repeat(np.load(inputs[name]).astype(float), block.heads // block.kv_heads, axis=1) for name in "kv")
+        loading.load(self.side, block, inputs)
+        mine = loading.answers(self.side, block, inputs, self.folder)
+        weights = softmax(q @ k.swapaxes(2, 3) / block.head_dim**0.5)
+        loading.agreement(mine, {"decode": weights @ v}, cache="q4_0")
+        other = {"decode": weights @ np.where(np.isclose(v * 128 % 3, 0) & (v > 0), v * 4 / 3, v)}  # some levels read wrongly
+        with self.assertRaises(loading.Disagreement):
+            loading.agreement(mine, other, cache="q4_0")
 
     def test_a_step_answers_as_exact_attention_and_again(self):
         for kv_dtype, block in BLOCKS.items():

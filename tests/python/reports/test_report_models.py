@@ -117,6 +117,17 @@ class Losses(InReport):
                  for c in fixture.accuracy_cells() if c["metrics"]]  # fmt: skip
         told_of_vague = self.sentences([*crossing_cells(1, 300), *vague])[0]
         self.assertRegex(told_of_vague, "on 1 of 2 tasks, most on `image`")
+        alike = fixture.accuracy_cells()
+        for cell in alike:
+            if cell["metrics"]:
+                cell["metrics"] |= {"test": 0.9, "metric": "exact_match", "places": ["encoder", "decoder", "cross"][: 3 if cell["variant"]["name"] == "full" else 2]}
+        told_of_alike = next(s for s in self.sentences([*crossing_cells(1, 300), *alike]) if s.startswith("`linear` is faster"))
+        self.assertRegex(told_of_alike, r"on none of 2 tasks(;|\.)")  # no largest difference of zero
+        for cell in alike:
+            if cell["metrics"] and cell["variant"]["name"] == "linear":
+                cell["metrics"]["test"] = 0.5
+        told_of_alike = next(s for s in self.sentences([*crossing_cells(1, 300), *alike]) if s.startswith("`linear` is faster"))
+        self.assertIn("(in cross-attention exact attention stands in for the variant)", told_of_alike)
         one = [c for c in fixture.accuracy_cells() if c["task"]["name"] == task]
         alone = self.sentences([*crossing_cells(1, 300), *one])[0]
         self.assertIn(f"; its accuracy on `{task}` is {tests['linear']:.2f} \u00b1", alone)

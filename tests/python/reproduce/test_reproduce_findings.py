@@ -231,6 +231,13 @@ class FindingsPage(unittest.TestCase):
         self.assertEqual((found[3], found[5]), ("16896", str(len(best))))
         self.assertEqual(found[4].partition(" ")[0], f"{mean:.3g}")
 
+    def test_intervals_of_recall_end_at_the_limits_of_an_accuracy(self) -> None:
+        told = [line[3] for line in findings.recall_lines(findings.PAGE.parent)]
+        self.assertIn("0.773 [0.511, 1]\u2020", told)
+        ends = [float(end) for entry in told for end in re.findall(r"[\[ ](-?[\d.]+)[,\]]", entry)]
+        self.assertGreater(len(ends), 20)
+        self.assertTrue(all(0 <= end <= 1 for end in ends), ends)
+
     def test_the_sweep_of_recall_has_every_variant_that_decodes(self) -> None:
         listed = json.loads(subprocess.run([PROGRAM, "list", "--json"], capture_output=True, text=True, check=True).stdout)
         plan = [PROGRAM, "run", findings.REFERENCE / "recall.toml", "--dry-run", "-o", "-", "--format", "json"]

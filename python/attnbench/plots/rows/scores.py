@@ -156,13 +156,18 @@ PLACES = {  # where an encoder-decoder holds attention
 }
 
 
+def absent_places(cell: Cell) -> tuple[str, ...]:
+    """Where in an encoder-decoder exact attention stands in for the variant."""
+    places = cell.metrics.get("places")
+    return tuple(p for p in PLACES if places and p not in places) if cell.metrics.get("metric") == "exact_match" else ()
+
+
 def stand_ins(cells: list[Cell]) -> str:
     """The caption's word on variants that cannot stand everywhere in an encoder-decoder."""
     told: dict[tuple[str, ...], list[str]] = {}
     for cell in cells:
-        places = cell.metrics.get("places")
-        absent = tuple(p for p in PLACES if places and p not in places)
-        if cell.ok and cell.metrics.get("metric") == "exact_match" and absent:
+        absent = absent_places(cell)
+        if cell.ok and absent:
             names = told.setdefault(absent, [])
             if cell.variant not in names:
                 names.append(cell.variant)
