@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from .inputs import Inputs
-
+Inputs = Any  # of inputs.py, which needs torch and has its choices from here; until(count) are the first rows
 PROMPTS = (100, 333, 512)
 BUDGETS = (16, 33, 64, 0.25)  # positions, or a share of the prompt
 DECODED, STEPS = 128, 100  # a prompt, and the steps behind it
@@ -16,7 +14,7 @@ STEP_BUDGETS = (16, 33, 64)
 
 # The positions that are held before each step, of each head: [steps][heads].
 Choices = list[list[frozenset[int]]]
-Ours = Callable[[str, "Inputs", int], Choices]  # of a spec, inputs and the length of a prompt
+Ours = Callable[[str, Inputs, int], Choices]  # of a spec, inputs and the length of a prompt
 
 
 @dataclass
