@@ -31,4 +31,13 @@ std::vector<int64_t> chosen_rows(int64_t length, int64_t count, Rng random) {
   return {rows.begin(), rows.end()};
 }
 
+std::vector<int64_t> a_row_of_each_tile(int64_t length, Rng random) {
+  constexpr int64_t kTile = 64;
+  std::vector<int64_t> rows;
+  for (int64_t first = 0; first + kTile <= length; first += kTile)
+    rows.push_back(random.between(first, first + kTile - 1));
+  if (rows.empty() || rows.back() != length - 1) rows.push_back(length - 1);
+  return rows;
+}
+
 }  // namespace attn

@@ -44,17 +44,6 @@ std::vector<int64_t> rows_to_compare(const WorkloadSpec& spec, const SeenPass& s
                      rng(spec.input_seed(), "compared rows"));
 }
 
-// Of any 64 positions, which one pass of a kernel may answer, at least one; and the last.
-std::vector<int64_t> a_row_of_each_tile(const WorkloadSpec& spec, const SeenPass& seen) {
-  constexpr int64_t kTile = 64;
-  Rng random = rng(spec.input_seed(), "rows of tiles");
-  std::vector<int64_t> rows;
-  for (int64_t first = 0; first + kTile <= seen.q.dim(2); first += kTile)
-    rows.push_back(random.between(first, first + kTile));
-  if (rows.empty() || rows.back() != seen.q.dim(2) - 1) rows.push_back(seen.q.dim(2) - 1);
-  return rows;
-}
-
 // Output, and gradients by two evaluations along a direction.
 constexpr double kEvaluations = 1, kWithGradients = 3;
 constexpr double kJudgingSeconds = 60;  // that a reference may take where identities are in doubt
@@ -113,8 +102,11 @@ bool verify_by_identities(Workload& workload, const SeenPass& seen, bool gradien
     return true;
   }
   if (!is_affordable(spec, seen, kEvaluations, kJudgingSeconds)) refuse(*found.doubt);
-  outputs_by_reference(seen, reference_inputs(seen, a_row_of_each_tile(spec, seen)), spec.dtype,
-                       all);
+  outputs_by_reference(
+      seen,
+      reference_inputs(seen,
+                       a_row_of_each_tile(seen.q.dim(2), rng(spec.input_seed(), "rows of tiles"))),
+      spec.dtype, all);
   return false;
 }
 

@@ -80,6 +80,7 @@ foreach(stem
     train/slices
     train/steady_step
     train/train
+    verify/chosen_rows
     verify/verify)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()
