@@ -32,10 +32,10 @@ Json served_cell(const Request& request) {
   const Witness before = stand.look();
   const DisturbanceMeter meter;
   const ServedTimes times = serving.time_rounds(request.repetitions);
-  const Disturbance disturbance = meter.read();
-  const Witness after = stand.look();
   std::vector<ServedCall> calls;
   if (request.key->axes.arrivals) calls = time_calls(spec);
+  const Disturbance disturbance = meter.read();
+  const Witness after = stand.look();
   unlimit_memory();
   return reply_with(
       Visit{.times = times.first_s,

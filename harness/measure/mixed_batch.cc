@@ -18,15 +18,15 @@ constexpr int64_t kMostSequences = 4096, kLongestSequence = 1 << 22, kMostPositi
 // Reads one group; a fault names the word, the group and what would be right.
 class GroupReader {
  public:
-  GroupReader(std::string_view word, std::string_view group)
-      : word_(word), group_(group), rest_(group) {}
+  GroupReader(std::string_view word, std::string_view group, const WordFault& said)
+      : word_(word), group_(group), rest_(group), said_(said) {}
 
   SequenceGroup read() {
     SequenceGroup found;
     if (!rest_.starts_with('q')) found.count = number("a count of sequences", kMostSequences);
-    if (!rest_.starts_with('q')) refuse("it has no query length");
+    if (!rest_.starts_with('q')) refuse(fmt::format("it has no {}", said_.length));
     rest_.remove_prefix(1);
-    found.queries = size("a query length");
+    found.queries = size(fmt::format("a {}", said_.length));
     found.total = found.queries;
     if (rest_.starts_with("kv")) {
       rest_.remove_prefix(2);
@@ -43,7 +43,7 @@ class GroupReader {
 
  private:
   // A number, and a k that is not the k of kv.
-  int64_t size(const char* what) {
+  int64_t size(const std::string& what) {
     int64_t value = number(what, kLongestSequence);
     if (rest_.starts_with('k') && !rest_.starts_with("kv")) {
       rest_.remove_prefix(1);
@@ -53,27 +53,26 @@ class GroupReader {
     return value;
   }
 
-  int64_t number(const char* what, int64_t most) {
+  int64_t number(const std::string& what, int64_t most) {
     int64_t value = 0;
     const auto [end, fault] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
     if (fault == std::errc::invalid_argument) refuse(fmt::format("{} is missing", what));
     if (fault != std::errc() || value < 0 || value > most)
       refuse(fmt::format("{} is 1 to {}", what, most));
     // A cache of 0 has a clearer fault of its own.
-    if (value == 0 && std::string_view(what) != "a cache length")
+    if (value == 0 && what != "a cache length")
       refuse(fmt::format("{} is 1 to {}, not 0", what, most));
     rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
     return value;
   }
 
   [[noreturn]] void refuse(const std::string& fault) const {
-    throw_error(fmt::format(
-        "workload '{}': '{}': {}; expected such as 2q2k_32q1kv1k: two prompts of 2,048, and 32 "
-        "sequences of one token each on caches of 1,024",
-        word_, group_, fault));
+    throw_error(fmt::format("{} '{}': '{}': {}; expected such as {}", said_.axis, word_, group_,
+                            fault, said_.example));
   }
 
   std::string_view word_, group_, rest_;
+  const WordFault& said_;
 };
 
 std::string short_size(int64_t value) {
@@ -82,20 +81,19 @@ std::string short_size(int64_t value) {
 
 }  // namespace
 
-MixedBatch parse_mixed_batch(std::string_view word) {
+MixedBatch parse_mixed_batch(std::string_view word, const WordFault& said) {
   MixedBatch batch;
   for (size_t begin = 0; begin <= word.size();) {
     const size_t end = std::min(word.find('_', begin), word.size());
-    batch.push_back(GroupReader(word, word.substr(begin, end - begin)).read());
+    batch.push_back(GroupReader(word, word.substr(begin, end - begin), said).read());
     begin = end + 1;
   }
-  ATTN_CHECK(sequences_of(batch) <= kMostSequences,
-             "workload '{}' has {} sequences; expected {} at most", word, sequences_of(batch),
-             kMostSequences);
+  ATTN_CHECK(sequences_of(batch) <= kMostSequences, "{} '{}' has {} sequences; expected {} at most",
+             said.axis, word, sequences_of(batch), kMostSequences);
   int64_t positions = 0;
   for (const SequenceGroup& group : batch) positions += group.count * group.total;
   ATTN_CHECK(positions <= kMostPositions,
-             "workload '{}' has {} positions in all sequences; expected {} at most", word,
+             "{} '{}' has {} positions in all sequences; expected {} at most", said.axis, word,
              positions, kMostPositions);
   return batch;
 }

@@ -19,9 +19,17 @@ struct SequenceGroup {
 };
 using MixedBatch = std::vector<SequenceGroup>;
 
+// What a fault in a word says: whose word it is, what follows q, and what would be right.
+struct WordFault {
+  std::string_view axis, length, example;
+};
+inline constexpr WordFault kWorkloadFault = {
+    "workload", "query length",
+    "2q2k_32q1kv1k: two prompts of 2,048, and 32 sequences of one token each on caches of 1,024"};
+
 // Groups, joined by '_', each [count]q<queries>[k][kv<total>[k]]; k: times 1,024. Error where the
 // word is none, or a size is beyond what an axis takes.
-MixedBatch parse_mixed_batch(std::string_view word);
+MixedBatch parse_mixed_batch(std::string_view word, const WordFault& said = kWorkloadFault);
 std::string to_string(const MixedBatch& batch);  // the shortest word of this batch
 
 int64_t sequences_of(const MixedBatch& batch);

@@ -14,6 +14,8 @@ namespace attn {
 namespace {
 
 constexpr std::string_view kUniform = "uniform", kLogNormal = "lognormal";
+constexpr WordFault kPackedFault = {"packed", "length",
+                                    "8q64_q2k: eight sequences of 64, and one of 2,048"};
 
 // Of sequence i of `count`, by length, over the longest.
 double share_of(std::string_view word, int64_t i, int64_t count) {
@@ -35,7 +37,7 @@ std::string packed_word(std::string_view word) {
   ATTN_CHECK(!word.empty() && word.find_first_of("0123456789q") == 0,
              "packed '{}' is no word; expected uniform, lognormal or a list such as 8q64_q2k",
              word);
-  const MixedBatch list = parse_mixed_batch(word);
+  const MixedBatch list = parse_mixed_batch(word, kPackedFault);
   for (const SequenceGroup& group : list)
     ATTN_CHECK(group.is_prompt(), "packed '{}': a sequence has no cache; leave out kv{}", word,
                group.total);

@@ -11,8 +11,6 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kPromptCalls = 3;
-
 WorkloadSpec with_batch(const WorkloadSpec& spec, const SequenceGroup& group) {
   WorkloadSpec own = spec;
   own.served = {group};
@@ -21,8 +19,8 @@ WorkloadSpec with_batch(const WorkloadSpec& spec, const SequenceGroup& group) {
   return own;
 }
 
-double prompt_alone_s(const WorkloadSpec& spec, int64_t prompt) {
-  Serving serving(with_batch(spec, {.count = 1, .queries = prompt, .total = prompt}));
+double prompt_alone_s(const WorkloadSpec& spec, const SequenceGroup& prompt) {
+  Serving serving(with_batch(spec, prompt));
   std::vector<double> seconds;
   for (int64_t i = 0; i <= kPromptCalls; ++i) {  // the first one is not counted
     serving.begin();
@@ -34,9 +32,8 @@ double prompt_alone_s(const WorkloadSpec& spec, int64_t prompt) {
   return summarize(seconds).median;
 }
 
-// A cache has at least the position of the token itself.
-double tokens_s(const WorkloadSpec& spec, int64_t sequences, int64_t cache) {
-  Serving serving(with_batch(spec, {.count = sequences, .queries = 1, .total = cache}));
+double tokens_s(const WorkloadSpec& spec, const SequenceGroup& sequences) {
+  Serving serving(with_batch(spec, sequences));
   return summarize(serving.time_rounds(1).later_s).median;
 }
 
@@ -44,19 +41,15 @@ double tokens_s(const WorkloadSpec& spec, int64_t sequences, int64_t cache) {
 
 ServedRequests requests_of(const MixedBatch& batch) {
   ServedRequests found;
-  int64_t decoding = 0, cached = 0;
+  int64_t positions = 0;
   for (const SequenceGroup& group : batch) {
-    if (group.is_prompt()) {
-      found.prompts.insert(found.prompts.end(), static_cast<size_t>(group.count), group.queries);
-    } else {
-      decoding += group.count;
-      cached += group.count * group.total;
-    }
+    if (!group.is_prompt()) continue;
+    found.prompts.insert(found.prompts.end(), static_cast<size_t>(group.count), group.queries);
+    positions += group.count * group.queries;
   }
-  found.rule = {.prompts = std::ssize(found.prompts),
-                .sequences = sequences_of(batch),
-                .tokens = kServedCalls};
-  found.cache = decoding > 0 ? std::max<int64_t>(2, cached / decoding) : longest_of(batch) + 1;
+  const int64_t prompts = std::ssize(found.prompts);
+  found.rule = {.prompts = prompts, .sequences = sequences_of(batch), .tokens = kServedCalls};
+  found.cache = (prompts > 0 ? positions / prompts : 0) + kServedCalls / 2;
   return found;
 }
 
@@ -70,15 +63,26 @@ std::optional<std::string> why_no_arrivals(const MixedBatch& batch) {
   return std::nullopt;
 }
 
-std::vector<ServedCall> time_calls(const WorkloadSpec& spec) {
-  const ServedRequests requests = requests_of(spec.served);
-  std::vector<ServedCall> calls;
+std::vector<SequenceGroup> groups_to_time(const MixedBatch& batch) {
+  const ServedRequests requests = requests_of(batch);
+  std::vector<SequenceGroup> groups;
   for (const int64_t prompt : std::set(requests.prompts.begin(), requests.prompts.end()))
-    calls.push_back({.prompt = prompt, .seconds = prompt_alone_s(spec, prompt)});
+    groups.push_back({.count = 1, .queries = prompt, .total = prompt});
   std::set<int64_t> counts = {requests.rule.sequences};
   for (int64_t n = 1; n < requests.rule.sequences; n *= 2) counts.insert(n);
   for (const int64_t n : counts)
-    calls.push_back({.sequences = n, .seconds = tokens_s(spec, n, requests.cache)});
+    groups.push_back({.count = n, .queries = 1, .total = requests.cache});
+  return groups;
+}
+
+std::vector<ServedCall> time_calls(const WorkloadSpec& spec) {
+  std::vector<ServedCall> calls;
+  for (const SequenceGroup& group : groups_to_time(spec.served)) {
+    if (group.is_prompt())
+      calls.push_back({.prompt = group.total, .seconds = prompt_alone_s(spec, group)});
+    else
+      calls.push_back({.sequences = group.count, .seconds = tokens_s(spec, group)});
+  }
   return calls;
 }
 

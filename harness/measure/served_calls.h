@@ -16,13 +16,19 @@ namespace attn {
 struct ServedRequests {
   std::vector<int64_t> prompts;  // of all sequences that are prompts
   BatchingRule rule;
-  int64_t cache = 0;  // positions of a sequence that takes a token: the word's mean, or a prompt's
+  // Positions of a sequence that takes a token: the mean prompt, and half of a request's tokens.
+  // The caches of the word's own sequences are none of a request of the queue.
+  int64_t cache = 0;
 };
 ServedRequests requests_of(const MixedBatch& batch);
 // Why no requests can arrive at the server of this batch; nullopt: they can.
 std::optional<std::string> why_no_arrivals(const MixedBatch& batch);
 
-// Medians of each prompt alone, and of a token for 1, 2, 4, ... sequences, up to all of the word's.
+// What is timed: each prompt alone, and 1, 2, 4, ... sequences, up to all of the word's, which take
+// a token each on the same cache.
+std::vector<SequenceGroup> groups_to_time(const MixedBatch& batch);
+inline constexpr int64_t kPromptCalls = 3;  // of a prompt, after one that is not counted
+// The medians of these.
 std::vector<ServedCall> time_calls(const WorkloadSpec& spec);
 
 }  // namespace attn

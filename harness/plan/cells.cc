@@ -43,7 +43,6 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
   // fidelity has no mode
   const bool is_cached = !axes.mode || decodes(*axes.mode);
   if (!is_cached || axes.kv_dtype == CacheType::float32) axes.kv_dtype.reset();
-  if (axes.arrivals == 0) axes.arrivals.reset();
   if (axes.equal == Equal::width) axes.equal.reset();
   const bool is_plain = axes.scope != ScopeKind::model || axes.layers == kModelLayers;
   if (axes.scope && is_plain) axes.layers.reset();  // reach has no scope, and always layers

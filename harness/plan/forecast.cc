@@ -10,6 +10,7 @@
 #include "harness/measure/dense_flops.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/reach.h"
+#include "harness/measure/served_calls.h"
 #include "harness/measure/serving.h"
 #include "harness/measure/speed.h"
 #include "harness/plan/costs.h"
@@ -81,21 +82,51 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs)
   return forecast;
 }
 
+// Sequences that are served alike.
+struct ServedGroup {
+  double draw_s = 0, first_s = 0, token_s = 0;  // of inputs, of the first call, of one of a token
+  double bytes = 0;                             // of inputs and states
+  double round_s() const { return first_s + static_cast<double>(kServedCalls - 1) * token_s; }
+};
+
+ServedGroup served_group(const CellKey& key, const WorkloadSpec& spec, const SequenceGroup& group,
+                         Costs& costs) {
+  AttentionShape shape = spec.shape();
+  shape.batch = group.count;
+  shape.q_len = shape.kv_len = group.total;
+  const Cost cost = costs.of(*spec.variant, key.variant.params, shape, spec.kv_heads);
+  const double positions = static_cast<double>(group.count * group.total);
+  const double numbers =
+      positions * static_cast<double>((2 * spec.key_heads() + spec.heads) * spec.head_dim);
+  const double step_s = cost.state_bytes / kReadRate;
+  const double call_s = group.is_prompt() ? cost.flops / (kRate * spec.threads)
+                                          : static_cast<double>(group.queries) * step_s;
+  return {.draw_s = numbers / kNormalRate,
+          .first_s = positions * 1e-7 + call_s,  // filling first
+          .token_s = step_s,
+          .bytes = cost.state_bytes + 2 * numbers * sizeof(float)};
+}
+
+// What a queue is simulated on: calls of one group after the other, beside those of the word.
+Forecast of_calls(const CellKey& key, const WorkloadSpec& spec, Costs& costs) {
+  double seconds = 0, bytes = 0;
+  for (const SequenceGroup& group : groups_to_time(spec.served)) {
+    const ServedGroup one = served_group(key, spec, group, costs);
+    seconds += one.draw_s + (group.is_prompt() ? static_cast<double>(kPromptCalls + 1) * one.first_s
+                                               : one.round_s());
+    bytes = std::max(bytes, one.bytes);
+  }
+  return {seconds, static_cast<int64_t>(bytes)};
+}
+
 // Rounds of calls, and once a process what the caches hold.
 Forecast of_serving(const CellKey& key, const WorkloadSpec& spec, Costs& costs) {
-  double numbers = 0, round_s = 0, state_bytes = 0, comparing = 0;
+  double draw_s = 0, round_s = 0, bytes = 0, comparing = 0;
   for (const SequenceGroup& group : spec.served) {
-    AttentionShape shape = spec.shape();
-    shape.batch = group.count;
-    shape.q_len = shape.kv_len = group.total;
-    const Cost cost = costs.of(*spec.variant, key.variant.params, shape, spec.kv_heads);
-    const double positions = static_cast<double>(group.count * group.total);
-    const double step_s = cost.state_bytes / kReadRate;
-    round_s += static_cast<double>(kServedCalls - 1) * step_s + positions * 1e-7;  // and filling
-    round_s += group.is_prompt() ? cost.flops / (kRate * spec.threads)
-                                 : static_cast<double>(group.queries) * step_s;
-    numbers += positions * static_cast<double>((2 * spec.key_heads() + spec.heads) * spec.head_dim);
-    state_bytes += cost.state_bytes;
+    const ServedGroup one = served_group(key, spec, group, costs);
+    draw_s += one.draw_s;
+    round_s += one.round_s();
+    bytes += one.bytes;
     WorkloadSpec alone = spec;
     alone.batch = std::min<int64_t>(group.count, 3);
     alone.length = group.total;
@@ -104,11 +135,10 @@ Forecast of_serving(const CellKey& key, const WorkloadSpec& spec, Costs& costs) 
   }
   const int64_t repetitions = key.axes.repetitions.value();
   const auto visits = static_cast<double>(rounds_of(repetitions));
-  // A round of 1, 2, 4, ... sequences, together about two of all, and calls of prompts alone.
-  if (key.axes.arrivals) comparing += 6 * round_s;
-  return {visits * (kStart + numbers / kNormalRate + comparing) +
+  const Forecast calls = key.axes.arrivals ? of_calls(key, spec, costs) : Forecast{};
+  return {visits * (kStart + draw_s + comparing + calls.seconds) +
               (visits + static_cast<double>(repetitions)) * round_s,
-          kProgram + static_cast<int64_t>(state_bytes + 2 * numbers * sizeof(float))};
+          kProgram + static_cast<int64_t>(bytes) + calls.bytes};
 }
 
 // What fidelity does with the weights of the variant, beside comparing outputs in `exact_s`:

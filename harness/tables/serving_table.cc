@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "harness/measure/served_calls.h"
 #include "harness/tables/verified_notes.h"
 
 namespace attn {
@@ -36,27 +37,35 @@ std::vector<std::pair<std::string, Show>> columns_of(bool has_prompts) {
   return columns;
 }
 
+const QueueFigures& queue_of(const Row& row) { return row.speed().queue.value(); }
+
+// Where it does not, first tokens wait the longer the more requests are simulated.
+bool is_sustained(const QueueFigures& queue) { return queue.rate < queue.sustained_rate; }
+
 // Of requests in a queue.
 std::vector<std::pair<std::string, Show>> columns_of_queue() {
-  const auto ms = [](double QueueFigures::*figure) {
-    return [figure](const Row& row) { return in_ms(row.speed().queue.value().*figure); };
+  const auto token = [](double QueueFigures::*figure) {
+    return [figure](const Row& row) { return in_ms(queue_of(row).*figure); };
   };
-  return {
-      {"call", show_time},
-      {"first token p50", ms(&QueueFigures::first_token_p50_s)},
-      {"p99", ms(&QueueFigures::first_token_p99_s)},
-      {"token p50", ms(&QueueFigures::token_p50_s)},
-      {"p99", ms(&QueueFigures::token_p99_s)},
-      {"busy",
-       [](const Row& row) { return fmt::format("{:.0f}%", 100 * row.speed().queue->utilisation); }},
-      {"sustained/s", [](const Row& row) {
-         const QueueFigures& queue = *row.speed().queue;
-         return fmt::format("{:.4g}{}", queue.sustained_rate,
-                            queue.rate < queue.sustained_rate ? "" : " !");
-       }}};
+  const auto first_token = [](double QueueFigures::*figure) {
+    return [figure](const Row& row) {
+      return is_sustained(queue_of(row)) ? in_ms(queue_of(row).*figure) : "";
+    };
+  };
+  return {{"call", show_time},
+          {"first token p50", first_token(&QueueFigures::first_token_p50_s)},
+          {"first token p99", first_token(&QueueFigures::first_token_p99_s)},
+          {"token p50", token(&QueueFigures::token_p50_s)},
+          {"token p99", token(&QueueFigures::token_p99_s)},
+          {"busy",
+           [](const Row& row) { return fmt::format("{:.0f}%", 100 * queue_of(row).utilisation); }},
+          {"sustained/s", [](const Row& row) {
+             const QueueFigures& queue = queue_of(row);
+             return fmt::format("{:.3g}{}", queue.sustained_rate, is_sustained(queue) ? "" : " !");
+           }}};
 }
 
-std::string note_on(const QueueFigures& queue) {
+std::string note_on(const QueueFigures& queue, const ServedRequests& requests) {
   std::string counts, prompts;
   for (const ServedCall& call : queue.calls) {
     std::string& list = call.prompt > 0 ? prompts : counts;
@@ -64,12 +73,18 @@ std::string note_on(const QueueFigures& queue) {
         (list.empty() ? "" : ", ") + std::to_string(call.prompt > 0 ? call.prompt : call.sequences);
   }
   return fmt::format(
-      "{} requests, {:g} a second by a Poisson process, simulated on measured times: of a prompt "
-      "of {} alone, and of a token for {} sequences; between these numbers times are interpolated, "
-      "and a call takes the sum of its parts. A call begins with the prompts that wait, and gives "
-      "all other sequences a token. First token: from the arrival. sustained: the most requests a "
-      "second; !: more arrive, and the queue grows for ever",
-      queue.requests, queue.rate, prompts, counts);
+      "{} requests, {:g} a second by a Poisson process, simulated on medians of measured times: of "
+      "a prompt of {} alone, and of a token for {} sequences on caches of {}, a mean prompt and "
+      "half "
+      "of a request's {} tokens; between these numbers times are interpolated, and a call takes "
+      "the "
+      "sum of its parts. p50 and p99 are over these requests; that calls of one kind differ in "
+      "time "
+      "is not in them. A call takes prompts that wait, and gives every request whose prompt is "
+      "done "
+      "a token. First token: from the arrival. sustained: the most requests a second; !: more "
+      "arrive, the queue grows for ever, and first tokens have no p50 and p99",
+      queue.requests, queue.rate, prompts, counts, requests.cache, requests.rule.tokens);
 }
 
 }  // namespace
@@ -78,10 +93,10 @@ Table serving_table(const std::string& group, const Grid& grid) {
   const ServingFigures* any = nullptr;
   for (const auto& [place, row] : grid.cells)
     if (row->is_ok() && row->speed().serving) any = &serving_of(*row);
-  const QueueFigures* queue = nullptr;
+  const Row* queued = nullptr;
   for (const auto& [place, row] : grid.cells)
-    if (row->is_ok() && row->speed().queue) queue = &*row->speed().queue;
-  const auto columns = queue ? columns_of_queue() : columns_of(any && any->first_token_s);
+    if (row->is_ok() && row->speed().queue) queued = row;
+  const auto columns = queued ? columns_of_queue() : columns_of(any && any->first_token_s);
   Table table{.title = "workload as it is served, times in ms; " + group,
               .columns = {"variant"},
               .rows = {},
@@ -94,8 +109,10 @@ Table serving_table(const std::string& group, const Grid& grid) {
     for (size_t j = 1; j < columns.size(); ++j)
       table.rows[i].push_back(is_ok ? columns[j].second(*row) : "");
   }
-  if (queue) table.notes.push_back(note_on(*queue));
-  if (any && !queue)
+  if (queued)
+    table.notes.push_back(note_on(*queued->speed().queue,
+                                  requests_of(parse_mixed_batch(*queued->key.axes.workload))));
+  if (any && !queued)
     table.notes.push_back(fmt::format(
         "call: all sequences in one call (median ± half its 95 % interval){}; token: between two "
         "tokens of a sequence, in that call and {} calls after it of one token each; state: of "

@@ -100,14 +100,24 @@ TEST(Queue, WrongUse) {
                    "no call of a prompt of 9 positions"));
 }
 
+TEST(Queue, EachPromptAndNumbersOfSequencesAreTimed) {
+  EXPECT_EQ(groups_to_time(parse_mixed_batch("2q64_q32_2q1kv1k")),
+            (MixedBatch{{.count = 1, .queries = 32, .total = 32},
+                        {.count = 1, .queries = 64, .total = 64},
+                        {.count = 1, .queries = 1, .total = 69},
+                        {.count = 2, .queries = 1, .total = 69},
+                        {.count = 4, .queries = 1, .total = 69},
+                        {.count = 5, .queries = 1, .total = 69}}));
+}
+
 TEST(Queue, AWordSaysWhatRequestsAre) {
   const ServedRequests found = requests_of(parse_mixed_batch("2q64_q128_3q1kv40_q1kv80"));
   EXPECT_EQ(found.prompts, (std::vector<int64_t>{64, 64, 128}));
   EXPECT_EQ(found.rule.prompts, 3);
   EXPECT_EQ(found.rule.sequences, 7);
   EXPECT_EQ(found.rule.tokens, kServedCalls);
-  EXPECT_EQ(found.cache, 50);
-  EXPECT_EQ(requests_of(parse_mixed_batch("q64")).cache, 65);
+  EXPECT_EQ(found.cache, (64 + 64 + 128) / 3 + kServedCalls / 2) << "not the word's own caches";
+  EXPECT_EQ(requests_of(parse_mixed_batch("q64")).cache, 64 + 16);
   EXPECT_EQ(why_no_arrivals(parse_mixed_batch("q64")).value_or(""), "");
   EXPECT_TRUE(says(why_no_arrivals(parse_mixed_batch("q1kv8")).value_or(""), "no prompts"));
   EXPECT_TRUE(says(why_no_arrivals(parse_mixed_batch("q8_q4kv8")).value_or(""), "4 positions"));

@@ -75,7 +75,12 @@ TEST(PackedAxis, WhatDoesNotGoWithIt) {
   refused(packed("q8_q9", {{"length", "64"}}), "axis length=64 does not apply to packed q8_q9");
   refused(packed("q8_q9", {{"batch", "2"}}), "axis batch=2 does not apply to packed q8_q9");
   refused(packed("uniform"), "the batch is 1; give their number, such as --batch 8");
+  refused(packed("uniform,q64", {{"batch", "4"}}),
+          "--packed uniform,q64: the list q64 has lengths of its own");
   refused(packed("gamma", {{"batch", "4"}}), "expected uniform, lognormal or a list");
+  refused(packed("3x64"), "packed '3x64': '3x64': it has no length; expected such as 8q64_q2k");
+  refused(packed("q0"), "packed 'q0': 'q0': a length is 1 to 4194304, not 0");
+  refused(packed("4096q1_q1"), "packed '4096q1_q1' has 4097 sequences");
   refused(packed("q8_q1kv9"), "leave out kv9");
   refused(packed("q8", {{"measure", "memory"}}), "does not apply to measure memory");
   refused(packed("q8", {{"workload", "q8"}}), "are both given");
@@ -85,6 +90,9 @@ TEST(PackedAxis, WhatDoesNotGoWithIt) {
   SweepRequest tokens = packed("q8");
   tokens.tokens = 1024;
   refused(tokens, "--tokens 1024 does not apply to packed q8");
+  SweepRequest lone = packed("uniform", {{"length", "64,1024"}});
+  lone.tokens = 1024;
+  refused(lone, "--tokens 1024 is one sequence of length 1024");
 }
 
 TEST(PackedAxis, WhatCannotBePackedIsSkipped) {
@@ -104,10 +112,23 @@ TEST(Arrivals, AreOfAWorkload) {
   ASSERT_EQ(found.cells.size(), 2u);
   EXPECT_EQ(found.cells[1].key.axes.arrivals, 10.5);
   EXPECT_GT(found.cells[0].forecast_s, plan(arriving("2q8_q1kv9", {})).cells.at(0).forecast_s);
-  EXPECT_EQ(ids(arriving("q8", {{"arrivals", "0"}})), ids(arriving("q8", {})));
+  EXPECT_TRUE(says(error_of(arriving("q8", {{"arrivals", "0"}})), "arrivals=0 is not valid"));
+  EXPECT_TRUE(says(error_of(arriving("", {{"arrivals", "0"}})), "arrivals=0 is not valid"));
   EXPECT_TRUE(says(error_of(arriving("", {{"arrivals", "5"}})), "arrivals=5 needs a workload"));
   EXPECT_TRUE(says(error_of(arriving("q1kv9", {{"arrivals", "5"}})), "no prompts"));
-  EXPECT_TRUE(says(error_of(arriving("q8", {{"arrivals", "-1"}})), "arrivals"));
+  EXPECT_TRUE(says(error_of(arriving("q8", {{"arrivals", "-1"}})), "float in 0.001..1000000"));
+}
+
+// The calls behind the queue are of sequences beside those of the word: here of two prompts, so
+// that both sequences with a cache of 2,048 and 16 positions are held twice.
+TEST(Arrivals, AreForecastWithWhatTheirCallsHold) {
+  const auto bytes = [](std::map<std::string, std::string> axes) {
+    axes["workload"] = "2q2k";
+    return plan(request_with(std::move(axes), {"full"})).cells.at(0).forecast_bytes;
+  };
+  const int64_t alone = bytes({});
+  EXPECT_GE(bytes({{"arrivals", "5"}}), alone + 2 * 2064 * 2 * 4 * 64 * 4);
+  EXPECT_LE(bytes({{"arrivals", "5"}}), 3 * alone);
 }
 
 }  // namespace

@@ -61,16 +61,26 @@ class Packed(FaultCase):
         shown = self.run_program("table", self.rows_file).stdout
         self.assertIn("sustained/s", shown)
         self.assertIn("the queue grows for ever", shown)
+        self.assertIn("simulated on medians of measured times: of a prompt of 32 alone, and of a token for 1, 2, 4, 5 sequences on caches of 48, ", shown)
+        lines = [line for line in shown.splitlines() if line.startswith("  full ")]
+        calm_line, crowded_line = sorted(lines, key=lambda line: line.endswith("!"))
+        self.assertEqual(len(calm_line.split()) - len(crowded_line.removesuffix(" !").split()), 2, "no first tokens of a growing queue")
 
     def test_wrong_use_is_one_line(self) -> None:
         for words, said in (
             (["--packed", "uniform"], "the batch is 1; give their number, such as --batch 8"),
+            (["--packed", "uniform", "--tokens", "4096", "--length", "64,4096"], "--tokens 4096 is one sequence of length 4096; leave this length out"),
+            (["--packed", "uniform,q64", "--batch", "4"], "the list q64 has lengths of its own"),
+            (["--packed", "3x64"], "packed '3x64': '3x64': it has no length; expected such as 8q64_q2k: eight"),
+            (["--packed", "0q64"], "packed '0q64': '0q64': a count of sequences is 1 to 4096, not 0"),
             (["--packed", "gamma", "--batch", "4"], "packed 'gamma' is no word; expected uniform, lognormal or a list"),
             (["--packed", "q8_q1kv9"], "a sequence has no cache; leave out kv9"),
             (["--packed", "q8", "--length", "64"], "axis length=64 does not apply to packed q8"),
             (["--packed", "q8", "--mode", "decode"], "sequences are packed in modes forward and train"),
             (["--packed", "q8", "--workload", "q8"], "--packed q8 and --workload are both given"),
             (["--packed", "q8", "--measure", "memory"], "axis packed=q8 does not apply to measure memory"),
+            (["--workload", "q64", "--arrivals", "0"], "arrivals=0 is not valid; expected float in 0.001..1000000"),
+            (["--arrivals", "0"], "arrivals=0 is not valid; expected float in 0.001..1000000"),
             (["--arrivals", "5"], "axis arrivals=5 needs a workload"),
             (["--workload", "q1kv9", "--arrivals", "5"], "it has no prompts"),
         ):
