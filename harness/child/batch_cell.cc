@@ -71,7 +71,7 @@ Json packed_cell(const Request& request) {
   const Disturbance disturbance = meter.read();
   const Witness after = stand.look();
   unlimit_memory();
-  pass.run();  // whose gradients of weights are its own, not those of a padded pass
+  pass.run_both();
   const Verified found = verify_packed(
       pass, {.whole = request.draw <= 1, .budget_s = comparing_budget(disturbance.seconds)});
   return reply_with(

@@ -20,8 +20,6 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kFirstPiece = 1025;  // as the longest that the contract checks compare whole
-
 [[noreturn]] void refuse(const std::string& fault) {
   throw WrongAnswer("wrong answer at the shape that was measured: " + fault);
 }
@@ -57,7 +55,6 @@ std::vector<int64_t> a_row_of_each_tile(const WorkloadSpec& spec, const SeenPass
 
 // Output, and gradients by two evaluations along a direction.
 constexpr double kEvaluations = 1, kWithGradients = 3;
-constexpr double kJudgingSeconds = 60;  // that a reference may take where identities are in doubt
 
 bool is_affordable(const WorkloadSpec& spec, const SeenPass& seen, double evaluations,
                    double budget_s) {
