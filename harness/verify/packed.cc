@@ -22,6 +22,7 @@ namespace attn {
 namespace {
 
 constexpr int64_t kSlopes = 3;            // sequences whose gradients the reference answers for
+constexpr double kPieceSeconds = 10;      // beyond the budget, for pieces of further sequences
 constexpr double kAloneGradients = 1e-3;  // of a gradient's length, as in slopes.cc
 constexpr double kSlopeEvaluations = 2;
 constexpr int64_t kPieces = 3;  // sequences of which a first piece is compared at least
@@ -110,7 +111,8 @@ class PackedComparison {
   // whether it was.
   bool compare_first_piece(int64_t s, const SeenPass& seen) {
     if (!seen.variant->reference || !seen.causal) return false;
-    if (pieces_++ >= kPieces && seconds_since(start_) > options_.budget_s) return false;
+    if (pieces_++ >= kPieces && seconds_since(start_) > options_.budget_s + kPieceSeconds)
+      return false;
     const SeenPass piece = first_positions(seen, std::min(kFirstPiece, seen.q.dim(2)));
     take(s,
          compare_outputs(piece, reference_inputs(piece, rows_of(piece.q.dim(2))), Dtype::float32));

@@ -121,6 +121,7 @@ class PlantedPacking final : public Attention, public PackedAttention {
 VariantInfo with_fault(const std::string& variant, Fault fault) {
   const VariantInfo& right = find_variant(variant);
   VariantInfo info = right;
+  info.no_decoder = [](const Params&) { return std::optional<std::string>("none is planted"); };
   info.make = [fault, &right](const AttentionConfig& config) -> std::unique_ptr<Attention> {
     return std::make_unique<PlantedPacking>(config, right, fault);
   };
