@@ -1,6 +1,8 @@
 // See batch_cell.h.
 #include "harness/child/batch_cell.h"
 
+#include <utility>
+
 #include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/child/comparing.h"
@@ -18,6 +20,17 @@ WorkloadSpec spec_of(const Request& request) {
   WorkloadSpec spec = workload_of(request.key.value());
   spec.draw = static_cast<uint64_t>(request.draw);
   return spec;
+}
+
+// Of the packed pass, and of the padded one where there is one; in visits by turns either is first.
+PairedSamples packed_samples(PackedPass& pass, bool is_packed_first, const TimingOptions& timing) {
+  const auto packed = [&] { pass.run(); };
+  const auto padded = [&] { pass.run_padded(); };
+  if (!pass.has_padded()) return {time_samples(packed, timing), {}};
+  if (is_packed_first) return time_in_turn(packed, padded, timing);
+  PairedSamples samples = time_in_turn(padded, packed, timing);
+  std::swap(samples.first, samples.second);
+  return samples;
 }
 
 }  // namespace
@@ -63,22 +76,18 @@ Json packed_cell(const Request& request) {
   const WitnessStand stand(spec.threads);
   const Witness before = stand.look();
   const DisturbanceMeter meter;
-  std::vector<double> times, padded_s;
-  for (const bool is_padded : {request.draw % 2 == 0, request.draw % 2 != 0}) {
-    if (!is_padded) times = time_samples([&] { pass.run(); }, timing);
-    if (is_padded && pass.has_padded()) padded_s = time_samples([&] { pass.run_padded(); }, timing);
-  }
+  const PairedSamples samples = packed_samples(pass, request.draw % 2 != 0, timing);
   const Disturbance disturbance = meter.read();
   const Witness after = stand.look();
   unlimit_memory();
-  pass.run();  // whose gradients of weights are its own, not those of a padded pass
+  pass.run_both();
   const Verified found = verify_packed(
       pass, {.whole = request.draw <= 1, .budget_s = comparing_budget(disturbance.seconds)});
   return reply_with(
-      Visit{.times = times,
+      Visit{.times = samples.first,
             .later_s = {},
             .calls = {},
-            .padded_s = padded_s,
+            .padded_s = samples.second,
             .flops = pass.flops(),
             .cost = pass.declares_cost() ? CostSource::declared : CostSource::measured,
             .dtype = std::nullopt,

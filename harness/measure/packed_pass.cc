@@ -10,6 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
+#include "harness/measure/sequence_alone.h"
 #include "harness/measure/workload_cost.h"
 #include "harness/measure/workload_inputs.h"
 #include "variants/api/mixer.h"
@@ -42,6 +43,18 @@ Tensor rows_of_block(const Tensor& block) {
   return block.reshaped({block.dim(0), block.dim(2), block.dim(3)});
 }
 
+// Of entry `b` the first positions, [1, heads, len, width]. Reverses put_padded().
+Tensor from_padded(const Tensor& all, int64_t b, int64_t length) {
+  const bool is_rows = all.shape().rank() == 3;
+  const int64_t heads = is_rows ? 1 : all.dim(1), width = all.dim(is_rows ? 2 : 3);
+  const int64_t longest = all.dim(is_rows ? 1 : 2) * width;
+  const Tensor own = Tensor::zeros({1, heads, length, width});
+  for (int64_t head = 0; head < heads; ++head)
+    std::copy_n(all.data() + (b * heads + head) * longest, length * width,
+                own.data() + head * length * width);
+  return own;
+}
+
 Tensor split_rows(const Tensor& rows, int64_t heads) {
   const NoGrad no_grad;
   return split_heads(Var(rows), heads).value();
@@ -57,9 +70,11 @@ struct PackedPass::State {
   std::unique_ptr<Attention> attention;
   std::vector<Var> inputs;  // packed: q, k, v and gates, or the rows of a mixer
   std::vector<Var> padded;  // [batch, heads, longest, width], or [batch, longest, width]
-  Tensor seed, padded_seed, answer;
-  ChangingRow<real> changing, changing_padded;
+  Tensor seed, padded_seed, answer, padded_answer;
+  std::vector<ChangingRow<real>> changing, changing_padded;  // one of each sequence
   int64_t runs = 0, padded_runs = 0;
+  bool ran_both = false;                        // the last two passes, of the same numbers
+  std::vector<Tensor> padded_weight_gradients;  // then
   std::optional<double> counted;
 
   bool trains() const { return spec.mode == Mode::train; }
@@ -106,14 +121,18 @@ struct PackedPass::State {
       padded.emplace_back(is_mixer() ? rows_of_block(x) : x, trains());
   }
 
+  // Of a sequence of one position the query changes no answer of softmax, but the value does.
   void make_changing_rows() {
-    const size_t chosen = is_mixer() || reads_of(spec).queries ? 0 : 2;
-    const int64_t last = packing.count() - 1, length = packing.length(last);
-    const Tensor block = packing.block(inputs[chosen].value(), last);
-    const int64_t width = block.dim(3);
-    changing = {block.data() + (length - 1) * width, width, spec};
-    const int64_t before = last * block.dim(1) * packing.longest();
-    changing_padded = {padded[chosen].value().data() + (before + length - 1) * width, width, spec};
+    for (int64_t s = 0; s < packing.count(); ++s) {
+      const int64_t length = packing.length(s);
+      const size_t chosen = is_mixer() || (reads_of(spec).queries && length > 1) ? 0 : 2;
+      const Tensor block = packing.block(inputs[chosen].value(), s);
+      const int64_t width = block.dim(3), before = s * block.dim(1) * packing.longest();
+      const WorkloadSpec own = spec_of_sequence(spec, static_cast<size_t>(s));
+      const auto row = [&](const Tensor& of, int64_t at) { return of.data() + at * width; };
+      changing.emplace_back(row(block, length - 1), width, own);
+      changing_padded.emplace_back(row(padded[chosen].value(), before + length - 1), width, own);
+    }
   }
 
   Var padded_forward() const {
@@ -157,57 +176,6 @@ struct PackedPass::State {
   }
 };
 
-namespace {
-
-class SequenceAlone final : public GradientPass {
- public:
-  SequenceAlone(WorkloadSpec spec, const Attention& attention, std::vector<Tensor> inputs,
-                std::vector<std::string> names, Tensor seed)
-      : spec_(std::move(spec)),
-        attention_(attention),
-        names_(std::move(names)),
-        seed_(std::move(seed)) {
-    for (const Tensor& x : inputs) inputs_.emplace_back(x.clone(), true);
-    run_again(seed_);
-  }
-
-  const WorkloadSpec& spec() const override { return spec_; }
-  const Tensor& output_gradient() const override { return seed_; }
-  void run_again(const Tensor& output_gradient) override {
-    for (const Var& input : inputs_) input.zero_grad();
-    for (const Weight& weight : attention_.weights()) weight.value.zero_grad();
-    if (const Var out = forward(); out.requires_grad()) out.backward(output_gradient);
-  }
-  std::vector<LeafGradient> gradients() const override {
-    std::vector<LeafGradient> all;
-    const auto add = [&](const std::string& name, const Var& leaf) {
-      const Tensor& found = leaf.grad();
-      all.push_back({name, leaf.value(), found.defined() ? found : Tensor::zeros(leaf.shape())});
-    };
-    for (size_t i = 0; i < inputs_.size(); ++i) add(names_[i], inputs_[i]);
-    for (const Weight& weight : attention_.weights())
-      if (weight.learned) add(weight.name, weight.value);
-    return all;
-  }
-
- private:
-  Var forward() const {
-    const Mask mask{spec_.causal, {}};
-    if (const Mixer* const mixer = as_mixer(attention_)) return mixer->mix(inputs_[0], mask);
-    return attention_.forward(inputs_[0], repeat_heads(inputs_[1], spec_.group()),
-                              repeat_heads(inputs_[2], spec_.group()), mask,
-                              std::span(inputs_).subspan(3));
-  }
-
-  const WorkloadSpec spec_;
-  const Attention& attention_;
-  const std::vector<std::string> names_;
-  std::vector<Var> inputs_;
-  const Tensor seed_;
-};
-
-}  // namespace
-
 PackedPass::PackedPass(const WorkloadSpec& spec) {
   ATTN_CHECK(spec.variant && !spec.packed.empty(), "a packed pass needs a variant and lengths");
   const std::optional<std::string> reason = why_not(spec);
@@ -235,7 +203,9 @@ PackedPass::~PackedPass() = default;
 void PackedPass::run() {
   State& s = *state_;
   set_threads(s.spec.threads);
-  s.changing.take(s.runs++);
+  for (ChangingRow<real>& row : s.changing) row.take(s.runs);
+  ++s.runs;
+  s.ran_both = false;
   s.answer = {};
   if (!s.trains()) {
     const NoGrad no_grad;
@@ -253,15 +223,34 @@ bool PackedPass::has_padded() const { return state_->spec.variant->traits.paddin
 void PackedPass::run_padded() {
   State& s = *state_;
   set_threads(s.spec.threads);
-  s.changing_padded.take(s.padded_runs++);
+  for (ChangingRow<real>& row : s.changing_padded) row.take(s.padded_runs);
+  ++s.padded_runs;
+  s.ran_both = false;
+  s.padded_answer = {};
   if (!s.trains()) {
     const NoGrad no_grad;
-    s.padded_forward();
+    s.padded_answer = s.padded_forward().value();
     return;
   }
   s.zero_gradients(s.padded);
-  s.padded_forward().backward(s.padded_seed);
+  const Var out = s.padded_forward();
+  s.padded_answer = out.value();
+  out.backward(s.padded_seed);
 }
+
+void PackedPass::run_both() {
+  State& s = *state_;
+  if (!has_padded()) return run();
+  s.padded_runs = s.runs;
+  run_padded();
+  s.padded_weight_gradients.clear();
+  for (const LeafGradient& leaf : weight_gradients())
+    s.padded_weight_gradients.push_back(leaf.gradient.clone());
+  run();
+  s.ran_both = true;
+}
+
+bool PackedPass::ran_both() const { return state_->ran_both; }
 
 bool PackedPass::declares_cost() const { return state_->declared().has_value(); }
 
@@ -325,6 +314,32 @@ std::vector<LeafGradient> PackedPass::input_gradients(int64_t sequence) const {
   return all;
 }
 
+Tensor PackedPass::output_gradient(int64_t sequence) const {
+  const Tensor seed = state_->packing.block(state_->seed, sequence);
+  return state_->is_mixer() ? rows_of_block(seed) : seed;
+}
+
+Tensor PackedPass::padded_output(int64_t sequence) const {
+  const State& s = *state_;
+  const Tensor out = from_padded(s.padded_answer, sequence, s.packing.length(sequence));
+  return s.is_mixer() ? split_rows(rows_of_block(out), s.spec.heads) : out;
+}
+
+std::vector<Tensor> PackedPass::padded_input_gradients(int64_t sequence) const {
+  const State& s = *state_;
+  std::vector<Tensor> all;
+  for (const Var& input : s.padded) {
+    const Tensor whole = input.grad().defined() ? input.grad() : Tensor::zeros(input.shape());
+    const Tensor own = from_padded(whole, sequence, s.packing.length(sequence));
+    all.push_back(s.is_mixer() ? rows_of_block(own) : own);
+  }
+  return all;
+}
+
+const std::vector<Tensor>& PackedPass::padded_weight_gradients() const {
+  return state_->padded_weight_gradients;
+}
+
 std::vector<LeafGradient> PackedPass::weight_gradients() const {
   std::vector<LeafGradient> all;
   for (const Weight& weight : state_->attention->weights()) {
@@ -346,10 +361,8 @@ std::unique_ptr<GradientPass> PackedPass::alone(int64_t sequence) const {
     inputs.push_back(std::move(leaf.value));
     names.push_back(std::move(leaf.name));
   }
-  const Tensor seed = s.packing.block(s.seed, sequence);
-  return std::make_unique<SequenceAlone>(std::move(own), *s.attention, std::move(inputs),
-                                         std::move(names),
-                                         s.is_mixer() ? rows_of_block(seed) : seed);
+  return sequence_alone(std::move(own), *s.attention, inputs, std::move(names),
+                        output_gradient(sequence));
 }
 
 }  // namespace attn

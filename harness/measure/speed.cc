@@ -89,4 +89,19 @@ std::vector<double> time_samples(FunctionRef<void()> run, const TimingOptions& o
   return reporter.samples;
 }
 
+PairedSamples time_in_turn(FunctionRef<void()> first, FunctionRef<void()> second,
+                           const TimingOptions& options) {
+  warm_up(first, options.warmup_s);
+  warm_up(second, options.warmup_s);
+  TimingOptions one = options;
+  one.repetitions = 1;
+  one.warmup_s = 0;
+  PairedSamples samples;
+  for (int i = 0; i < options.repetitions; ++i) {
+    samples.first.push_back(time_samples(first, one)[0]);
+    samples.second.push_back(time_samples(second, one)[0]);
+  }
+  return samples;
+}
+
 }  // namespace attn

@@ -17,4 +17,12 @@ struct TimingOptions {
 std::vector<double> time_samples(FunctionRef<void()> run, const TimingOptions& options);
 std::vector<double> time_samples(Workload& workload, const TimingOptions& options);  // of its run()
 
+// Of two that are compared: a sample of each in turn, so that what changes on the machine changes
+// both. Each sample has a warm-up run of its own.
+struct PairedSamples {
+  std::vector<double> first, second;
+};
+PairedSamples time_in_turn(FunctionRef<void()> first, FunctionRef<void()> second,
+                           const TimingOptions& options);
+
 }  // namespace attn

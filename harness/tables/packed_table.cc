@@ -10,6 +10,10 @@ namespace {
 
 std::string rate_text(double tokens_per_s) { return fmt::format("{:.4g}", tokens_per_s); }
 
+std::string counted(int64_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
 // Of one row: tokens a second, and the padded pass.
 std::vector<std::string> figures_of(const Row& row) {
   const PackedFigures& packed = row.speed().packed.value();
@@ -27,10 +31,11 @@ std::vector<std::string> figures_of(const Row& row) {
 }  // namespace
 
 Table packed_table(const std::string& group, const Grid& grid) {
-  Table table{.title = "packed sequences beside a padded batch, times in ms; " + group,
-              .columns = {"variant", "packed", "tokens/s", "padded", "tokens/s", "faster"},
-              .rows = {},
-              .notes = {}};
+  Table table{
+      .title = "packed sequences beside a padded batch, times in ms; " + group,
+      .columns = {"variant", "packed", "packed tokens/s", "padded", "padded tokens/s", "faster"},
+      .rows = {},
+      .notes = {}};
   fill(table, grid, show_time);  // and why there is none
   const PackedFigures* any = nullptr;
   for (size_t i = 0; i < grid.labels.size(); ++i) {
@@ -42,9 +47,9 @@ Table packed_table(const std::string& group, const Grid& grid) {
   }
   if (any)
     table.notes.push_back(fmt::format(
-        "{} sequences of {} positions in all, {:.0f} % of those of the padded batch; tokens/s: "
+        "{}, {} in all, {:.0f} % of those of the padded batch; tokens/s: "
         "positions that are no padding; median ± half its 95 % interval",
-        any->sequences, any->tokens, 100 * any->useful));
+        counted(any->sequences, "sequence"), counted(any->tokens, "position"), 100 * any->useful));
   return table;
 }
 

@@ -20,8 +20,6 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kFirstPiece = 1025;  // as the longest that the contract checks compare whole
-
 [[noreturn]] void refuse(const std::string& fault) {
   throw WrongAnswer("wrong answer at the shape that was measured: " + fault);
 }
@@ -46,7 +44,6 @@ std::vector<int64_t> rows_to_compare(const WorkloadSpec& spec, const SeenPass& s
 
 // Output, and gradients by two evaluations along a direction.
 constexpr double kEvaluations = 1, kWithGradients = 3;
-constexpr double kJudgingSeconds = 60;  // that a reference may take where identities are in doubt
 
 bool is_affordable(const WorkloadSpec& spec, const SeenPass& seen, double evaluations,
                    double budget_s) {

@@ -27,6 +27,8 @@ enum class Fault {
   leaves_one_out,       // a sequence of one position is answered by zeros
   neighbours_gradient,  // the last sequence gets a number of the gradient of the first
   lacks_a_gradient,     // the last sequence gets none
+  wrong_everywhere,     // packed or alone, by one percent
+  ignores_padding,      // of a padded batch alone: keys of padding are read
 };
 
 Var block_of(const Packing& packing, const Var& packed, int64_t s) {
@@ -62,7 +64,9 @@ class PlantedPacking final : public Attention, public PackedAttention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    return right_->forward(q, k, v, mask);
+    if (fault_ == Fault::ignores_padding) return right_->forward(q, k, v, {mask.causal, {}});
+    const Var out = right_->forward(q, k, v, mask);
+    return fault_ == Fault::wrong_everywhere ? scale(out, 1.01) : out;
   }
 
   Var at_once(std::span<const Var> inputs, const Packing& packing) const {
@@ -74,6 +78,8 @@ class PlantedPacking final : public Attention, public PackedAttention {
     const bool is_one =
         fault_ == Fault::sees_neighbours || (fault_ == Fault::carries_state && config().causal);
     if (is_one) return packed_again(packing, at_once(inputs, packing));
+    if (fault_ == Fault::wrong_everywhere)
+      return scale(packed_forward(*right_, inputs, packing), 1.01);
     if (fault_ == Fault::late_border) return with_late_border(inputs, packing);
     const Var out = packed_forward(*right_, inputs, packing);
     if (fault_ == Fault::leaves_one_out) return without_short(packing, out);
@@ -115,6 +121,7 @@ class PlantedPacking final : public Attention, public PackedAttention {
 VariantInfo with_fault(const std::string& variant, Fault fault) {
   const VariantInfo& right = find_variant(variant);
   VariantInfo info = right;
+  info.no_decoder = [](const Params&) { return std::optional<std::string>("none is planted"); };
   info.make = [fault, &right](const AttentionConfig& config) -> std::unique_ptr<Attention> {
     return std::make_unique<PlantedPacking>(config, right, fault);
   };
@@ -176,6 +183,37 @@ TEST(PlantedPacked, AMeasuredPassIsRefused) {
     for (const auto& [variant, fault] : planted())
       EXPECT_TRUE(says(refusal(with_fault(variant, fault), budget_s), "of 4 packed ones"))
           << variant << ", fault " << static_cast<int>(fault) << ", budget " << budget_s;
+  }
+}
+
+// What is wrong of a sequence alone too is found by the reference of its first positions.
+TEST(PlantedPacked, AWrongKernelIsRefusedWithoutTimeForReferences) {
+  const ScopedThreads as_before(threads());
+  for (const std::string variant : {"full", "linear"})
+    for (const double budget_s : {60.0, 0.0})
+      EXPECT_TRUE(
+          says(refusal(with_fault(variant, Fault::wrong_everywhere), budget_s), "of 4 packed ones"))
+          << variant << ", budget " << budget_s;
+}
+
+TEST(PlantedPacked, AWrongPaddedPassIsRefused) {
+  const ScopedThreads as_before(threads());
+  const auto refused = [](Fault fault, Mode mode) {
+    const VariantInfo info = with_fault("full", fault);
+    const std::vector<int64_t> lengths = {40, 1, 70, 33};
+    PackedPass pass({.variant = &info,
+                     .length = 70,
+                     .batch = std::ssize(lengths),
+                     .heads = 2,
+                     .head_dim = 8,
+                     .mode = mode,
+                     .packed = lengths});
+    pass.run_both();
+    return fault_of([&] { verify_packed(pass); });
+  };
+  for (const Mode mode : {Mode::forward, Mode::train}) {
+    EXPECT_EQ(refused(Fault::none, mode), "");
+    EXPECT_TRUE(says(refused(Fault::ignores_padding, mode), "in the padded batch, "));
   }
 }
 

@@ -1,5 +1,5 @@
-// Packed passes: each sequence is answered and differentiated as alone, of every kind of state; the
-// padded pass answers the same; FLOPs are those of the sequences; and what cannot be packed.
+// Packed passes: each sequence is answered and differentiated as alone, of every kind of state, and
+// as in the padded batch; FLOPs are those of the sequences; and what cannot be packed.
 #include "harness/measure/packed_pass.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ TEST(PackedPass, EveryKindOfStateAnswersAsAlone) {
         WorkloadSpec spec = spec_of(name, mode);
         spec.threads = threads;
         PackedPass pass(spec);
-        for (int i = 0; i < 2; ++i) pass.run();
+        for (int i = 0; i < 2; ++i) pass.run_both();
+        EXPECT_EQ(pass.ran_both(), pass.has_padded()) << name;
         Verified found;
         EXPECT_EQ(fault_of([&] { found = verify_packed(pass); }), "") << name << " " << threads;
         EXPECT_GT(found.rows, 0) << name;
@@ -51,31 +52,46 @@ TEST(PackedPass, SharedKeys) {
     WorkloadSpec spec = spec_of(name, Mode::train);
     spec.kv_heads = 2;
     PackedPass pass(spec);
-    pass.run();
+    pass.run_both();
     EXPECT_EQ(fault_of([&] { verify_packed(pass); }), "") << name;
   }
 }
 
-// Where references take too long, each sequence alone stands in for them.
+// Where references take too long, first pieces, identities and each sequence alone stand in.
 TEST(PackedPass, WithoutTimeForReferences) {
   const ScopedThreads as_before(threads());
   PackedPass pass(spec_of("full", Mode::train));
   pass.run();
   const Verified found = verify_packed(pass, {.budget_s = 0});
   EXPECT_EQ(found.by, VerifiedBy::pieces);
-  EXPECT_EQ(found.identities, std::vector<std::string>{"alone"});
+  ASSERT_GT(found.identities.size(), 1u);
+  EXPECT_EQ(found.identities[0], "alone");
+  WorkloadSpec spec = spec_of("full", Mode::forward);
+  spec.causal = false;
+  PackedPass both_ways(spec);
+  both_ways.run();
+  EXPECT_EQ(verify_packed(both_ways, {.budget_s = 0}).by, VerifiedBy::identities)
+      << "no piece is compared with the reference";
 }
 
-TEST(PackedPass, PassesHaveOtherAnswersAndThePaddedOneToo) {
+TEST(PackedPass, ARowOfEverySequenceChanges) {
   const ScopedThreads as_before(threads());
   PackedPass pass(spec_of("full", Mode::forward));
-  pass.run();
-  const Tensor first = pass.seen(3).out.clone(), last = pass.seen(4).out.clone();
-  pass.run();
-  EXPECT_EQ(gap(pass.seen(3).out, first).size, 0);
-  EXPECT_GT(gap(pass.seen(4).out, last).size, 1e-3) << "a row of the last sequence changes";
-  ASSERT_TRUE(pass.has_padded());
+  const int64_t count = pass.packing().count();
+  std::vector<Tensor> packed, padded;
+  pass.run_both();
+  for (int64_t s = 0; s < count; ++s) {
+    packed.push_back(pass.seen(s).out.clone());
+    padded.push_back(pass.padded_output(s));
+  }
+  pass.run_both();
+  for (int64_t s = 0; s < count; ++s) {
+    EXPECT_GT(gap(pass.seen(s).out, packed[static_cast<size_t>(s)]).size, 1e-3) << s;
+    EXPECT_GT(gap(pass.padded_output(s), padded[static_cast<size_t>(s)]).size, 1e-3) << s;
+    EXPECT_LT(gap(pass.seen(s).out, pass.padded_output(s)).size, 1e-5) << s;
+  }
   pass.run_padded();
+  EXPECT_FALSE(pass.ran_both());
 }
 
 TEST(PackedPass, FlopsAreThoseOfTheSequences) {

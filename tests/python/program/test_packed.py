@@ -43,7 +43,7 @@ class Packed(FaultCase):
         self.rows_of("-v", "full", "-v", "linformer", "--packed", "uniform", "--batch", "4", "--length", "32", "--causal", "true", *SMALL)
         shown = self.run_program("table", self.rows_file).stdout
         self.assertIn("packed sequences beside a padded batch, times in ms; ", shown)
-        self.assertIn("4 sequences of 80 positions in all, 62 % of those of the padded batch", shown)
+        self.assertIn("4 sequences, 80 positions in all, 62 % of those of the padded batch", shown)
         self.assertIn("linformer skipped: cannot be causal", shown)
         self.assertNotIn("by length", shown)
 
