@@ -136,11 +136,7 @@ struct PackedPass::State {
   }
 
   Var padded_forward() const {
-    const Mask mask{spec.causal, packing.lengths()};
-    if (const Mixer* const mixer = as_mixer(*attention)) return mixer->mix(padded[0], mask);
-    return attention->forward(padded[0], repeat_heads(padded[1], spec.group()),
-                              repeat_heads(padded[2], spec.group()), mask,
-                              std::span(padded).subspan(3));
+    return forward_of(*attention, padded, {spec.causal, packing.lengths()});
   }
 
   void zero_gradients(const std::vector<Var>& of) const {

@@ -3,8 +3,7 @@
 
 #include <utility>
 
-#include "core/ops/ops_heads.h"
-#include "variants/api/mixer.h"
+#include "variants/api/packed_forward.h"
 
 namespace attn {
 namespace {
@@ -26,7 +25,8 @@ class SequenceAlone final : public GradientPass {
   void run_again(const Tensor& output_gradient) override {
     for (const Var& input : inputs_) input.zero_grad();
     for (const Weight& weight : attention_.weights()) weight.value.zero_grad();
-    if (const Var out = forward(); out.requires_grad()) out.backward(output_gradient);
+    if (const Var out = forward_of(attention_, inputs_, {spec_.causal, {}}); out.requires_grad())
+      out.backward(output_gradient);
   }
   std::vector<LeafGradient> gradients() const override {
     std::vector<LeafGradient> all;
@@ -41,14 +41,6 @@ class SequenceAlone final : public GradientPass {
   }
 
  private:
-  Var forward() const {
-    const Mask mask{spec_.causal, {}};
-    if (const Mixer* const mixer = as_mixer(attention_)) return mixer->mix(inputs_[0], mask);
-    return attention_.forward(inputs_[0], repeat_heads(inputs_[1], spec_.group()),
-                              repeat_heads(inputs_[2], spec_.group()), mask,
-                              std::span(inputs_).subspan(3));
-  }
-
   const WorkloadSpec spec_;
   const Attention& attention_;
   const std::vector<std::string> names_;

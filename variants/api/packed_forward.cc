@@ -40,21 +40,27 @@ void check_inputs(const Attention& attention, std::span<const Var> inputs, const
 
 Var sequence_by_sequence(const Attention& attention, std::span<const Var> inputs,
                          const Packing& packing) {
-  const Mixer* const mixer = as_mixer(attention);
-  const int64_t heads = attention.config().heads;
+  const bool is_mixer = as_mixer(attention) != nullptr;
   const Mask mask{attention.config().causal, {}};
   return answer_each(packing, inputs, has_learned(attention.weights()),
                      [&](std::span<const Var> blocks) {
-                       if (mixer) return mixer->mix(rows_of(blocks[0]), mask);
-                       const auto for_queries = [&](const Var& x) {
-                         return x.dim(1) == heads ? x : repeat_heads(x, heads / x.dim(1));
-                       };
-                       return attention.forward(blocks[0], for_queries(blocks[1]),
-                                                for_queries(blocks[2]), mask, blocks.subspan(3));
+                       if (!is_mixer) return forward_of(attention, blocks, mask);
+                       const Var rows = rows_of(blocks[0]);
+                       return forward_of(attention, {&rows, 1}, mask);
                      });
 }
 
 }  // namespace
+
+Var forward_of(const Attention& attention, std::span<const Var> inputs, const Mask& mask) {
+  if (const Mixer* const mixer = as_mixer(attention)) return mixer->mix(inputs[0], mask);
+  const int64_t heads = attention.config().heads;
+  const auto for_queries = [&](const Var& x) {
+    return x.dim(1) == heads ? x : repeat_heads(x, heads / x.dim(1));
+  };
+  return attention.forward(inputs[0], for_queries(inputs[1]), for_queries(inputs[2]), mask,
+                           inputs.subspan(3));
+}
 
 Var packed_forward(const Attention& attention, std::span<const Var> inputs,
                    const Packing& packing) {

@@ -11,6 +11,10 @@
 
 namespace attn {
 
+// The answer of q, k, v and gates [batch, heads, len, width], where heads of queries may share
+// those of keys and values, or of a mixer's rows [batch, len, width].
+Var forward_of(const Attention& attention, std::span<const Var> inputs, const Mask& mask);
+
 // An attention that answers packed sequences in a way of its own derives from this class too. Each
 // is answered as it would be alone: states begin anew at each border, and no position reads one of
 // another sequence. Others are answered sequence by sequence.
