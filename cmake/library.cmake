@@ -3,7 +3,8 @@
 # makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources, without FLOAT_SOURCES, with real = double in
 # namespace attn_f64. It depends on those of DEPS that exist in double.
 # COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
-# cold: it checks gradients and computes references.
+# cold: it checks gradients and computes references. COLD code with a precompiled header of its own checks the indices of the standard
+# library's containers: a wrong one ends the program.
 # Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of other libraries
 # are compiled once ("precompiled header"). FAMILIES: sources that are compiled with others of their folder, as SOURCES are with
 # each other. ALONE: sources that are compiled one by one, such as kernels and what Highway includes again for each instruction
@@ -79,6 +80,9 @@ function(attn_library name)
     target_link_libraries(${target} PUBLIC attn_flags fmt::fmt ${ARG_LINKS})
     if(ARG_COLD OR kind)
       target_compile_options(${target} PRIVATE -O1)
+    endif()
+    if(ARG_COLD AND ARG_PRECOMPILED) # sources that share a precompiled header share their macros
+      target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
     endif()
     foreach(dep IN LISTS ARG_DEPS)
       if(TARGET attn_${dep}${kind})
