@@ -30,7 +30,8 @@ string(JOIN ":" counting
   Derive.* Attention.DeclaredCostIsMeasuredCost SharedKeys.TheDeclaredCostIsThatOfThePass SharedKeys.ADecodeStepAnswersAsTheCausalForward
   BFloat16Workload.DeclaredBytesAreTheMeasuredOnes Breakdown.ThePartsOfEveryVariantAddUpToItsPasses
   Fox.RowsOfALongSequenceAreAsInDouble Verify.DifferencesAcrossManyKinksRefuseNoRightGradient Verify.RefusesWhatStandsInALayer
-  GateProjections.AreTrained
+  GateProjections.AreTrained Statistics.IntervalsOfVisitsCoverAsOftenAsTheySay RatioInterval.HoldsTheTruth
+  Stopping.IntervalsThatEndVisitsCoverAsOftenAsTheySay
   # Contract checks that call what others call, and compare numbers alone.
   *Conformance*_causality *Conformance*_convexity *Conformance*_determinism *Conformance*_flops *Conformance*_limit
   *Conformance*_linearity *Conformance*_memory *Conformance*_permutation)

@@ -31,6 +31,7 @@ struct CellResult {
   std::string reason;                               // "" for ok
   Metrics metrics;                                  // monostate but for ok
   std::vector<double> times;                        // samples of a speed cell, in seconds
+  std::vector<double> padded_times;                 // of the padded pass of packed sequences
   std::optional<std::vector<LearningPoint>> curve;  // of training, also of one that diverged
   std::optional<CostSource> cost;
   std::optional<StoredDtype> dtype;        // nullopt: float32

@@ -306,6 +306,7 @@ void figures(Archive& archive, Measure measure, CellResult& result) {
     archive("samples", result.curve);
   else
     archive.null("samples");
+  if (measure == Measure::speed && is_ok) archive.maybe("padded_samples", result.padded_times);
 }
 
 template <class Archive>

@@ -66,6 +66,8 @@ void fields(Archive& archive, PackedFigures& packed) {
   archive.maybe("padded_time_s", packed.padded_time);
   archive.maybe("padded_tokens_per_s", packed.padded_tokens_per_s);
   archive.maybe("speedup", packed.speedup);
+  archive.maybe("speedup_ci_low", packed.speedup_ci_low);
+  archive.maybe("speedup_ci_high", packed.speedup_ci_high);
 }
 
 template <class Archive>

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
 #include "harness/check/parts.h"
@@ -123,21 +124,18 @@ class CarriedCase {
   }
 
   std::vector<ReferencePart> parts() const {
-    const auto grad = [](const Var& x) {
-      return x.grad().defined() ? x.grad() : Tensor::zeros(x.shape());
-    };
     std::vector<ReferencePart> all = {
-        {"x", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, grad(v_)}};
+        {"x", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, grad_or_zeros(v_)}};
     if (received_.defined())
       all.push_back({"what was received",
                      [](ReferenceInputs& of) -> oracle::Array& { return of.received; },
-                     grad(received_)});
+                     grad_or_zeros(received_)});
     const std::vector<Weight> weights = attention_->weights();
     for (size_t i = 0; i < weights.size(); ++i)
       if (weights[i].learned)
         all.push_back({weights[i].name,
                        [i](ReferenceInputs& of) -> oracle::Array& { return of.weights[i]; },
-                       grad(weights[i].value)});
+                       grad_or_zeros(weights[i].value)});
     return all;
   }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "core/base/parallel.h"
 #include "harness/check/variant_checks.h"
 
@@ -75,8 +76,7 @@ void compare_requests(const Attention& attention, const AttentionShape& shape, c
   const Mask mask = mask_of(shape);
   const Gradients all = gradients_of(attention, x, mask, seed);
   const auto expect = [&](const Var& leaf, const Tensor& wanted, const char* what) {
-    const Tensor got = leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape());
-    const double off = gap(got, wanted).size;
+    const double off = gap(grad_or_zeros(leaf), wanted).size;
     verdict.expect(off, 10 * tolerance(shape.kv_len), "{} is off by {:.1e} ({})", what, off,
                    text(shape));
   };

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
 #include "harness/check/variant_checks.h"
@@ -78,12 +79,9 @@ class PackedSubject {
     const Var out = packed_forward(attention_, leaves, packing_);
     if (out.requires_grad()) out.backward(seed);
     PackedGradients found{.output = out.value(), .inputs = {}, .weights = {}};
-    const auto gradient_of = [](const Var& leaf) {
-      return leaf.grad().defined() ? leaf.grad().clone() : Tensor::zeros(leaf.shape());
-    };
-    for (const Var& leaf : leaves) found.inputs.push_back(gradient_of(leaf));
+    for (const Var& leaf : leaves) found.inputs.push_back(grad_or_zeros(leaf).clone());
     for (const Weight& weight : attention_.weights())
-      if (weight.learned) found.weights.push_back(gradient_of(weight.value));
+      if (weight.learned) found.weights.push_back(grad_or_zeros(weight.value).clone());
     return found;
   }
 

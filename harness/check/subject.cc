@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "core/ops/ops.h"
 
 namespace attn {
@@ -164,9 +165,7 @@ Gradients gradients_of(const Attention& attention, const Inputs& inputs, const M
   for (const Weight& weight : attention.weights())
     if (weight.learned) weight.value.zero_grad();
   const Var out = attention.forward(q, k, v, mask, gates);
-  const auto grad = [](const Var& var) {
-    return var.grad().defined() ? var.grad().clone() : Tensor::zeros(var.shape());
-  };
+  const auto grad = [](const Var& var) { return grad_or_zeros(var).clone(); };
   Gradients result;
   result.output = out.value();
   if (out.requires_grad()) out.backward(seed);

@@ -180,12 +180,14 @@ int run_apply(const Arguments& arguments) {
     require_finite_result(result.option, *result.values, in.q.type);
   for (const auto& [name, values] : output.grad_gates)
     require_finite_result("grad-input " + name, values, in.q.type);
+  NpyFiles files;
   for (const Result& result : results)
     if (arguments.has(result.option))
-      write_npy(arguments.get(result.option), {result.like->shape, *result.values, in.q.type});
-  if (request.tells_seen) write_npy(arguments.get("seen"), array_of_seen(output, in.q.shape));
+      files.add(arguments.get(result.option), {result.like->shape, *result.values, in.q.type});
+  if (request.tells_seen) files.add(arguments.get("seen"), array_of_seen(output, in.q.shape));
   for (const auto& [name, path] : of_gates)
-    write_npy(path, {request.gates.at(name).shape, output.grad_gates.at(name), in.q.type});
+    files.add(path, {request.gates.at(name).shape, output.grad_gates.at(name), in.q.type});
+  files.put();
   tell_unread(arguments, chosen.variant->name, read);
   tell_error(chosen, params, std::move(request), output.out);
   return kOk;

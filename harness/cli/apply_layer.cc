@@ -111,9 +111,11 @@ int apply_layer(const Arguments& arguments) {
   });
   require_finite_result("out", output.out, in.x.type);
   require_finite_result("grad-x", output.grad_x, in.x.type);
-  write_npy(arguments.get("out"), {shape, output.out, in.x.type});
+  NpyFiles files;
+  files.add(arguments.get("out"), {shape, output.out, in.x.type});
   if (arguments.has("grad-x"))
-    write_npy(arguments.get("grad-x"), {shape, output.grad_x, in.x.type});
+    files.add(arguments.get("grad-x"), {shape, output.grad_x, in.x.type});
+  files.put();
   print(drawn_text(weights, request));
   return kOk;
 }

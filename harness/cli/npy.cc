@@ -73,6 +73,20 @@ Widen widen_for(const std::string& path, const std::string& type, size_t& bytes)
       path, type));
 }
 
+// To the file `into`, which stands for `path`; a draft is synced, or removed again.
+void write_bytes(const std::string& path, const std::string& into, const std::string& bytes) {
+  const bool is_draft = into != path;
+  std::FILE* const file = std::fopen(into.c_str(), "wb");
+  ATTN_IO_CHECK(file, "cannot write '{}': {}", path, std::strerror(errno));
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
+                       std::fflush(file) == 0 && (!is_draft || fsync(fileno(file)) == 0);
+  const int fault = errno;
+  std::fclose(file);
+  if (written) return;
+  if (is_draft) std::remove(into.c_str());
+  throw_io_error(fmt::format("cannot write '{}': {}", path, std::strerror(fault)));
+}
+
 }  // namespace
 
 std::string Array::shape_text() const {
@@ -160,22 +174,35 @@ std::string npy_bytes(const Array& array) {
   return bytes;
 }
 
-void write_npy(const std::string& path, const Array& array) {
-  const std::string bytes = npy_bytes(array);
-  // What exists and is no regular file, such as /dev/null, is written to, never replaced.
-  const bool in_place = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
-  const std::string temporary = in_place ? path : path + ".partial";
-  std::FILE* const file = std::fopen(temporary.c_str(), "wb");
-  ATTN_IO_CHECK(file, "cannot write '{}': {}", path, std::strerror(errno));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
-                       std::fflush(file) == 0 && (in_place || fsync(fileno(file)) == 0);
-  const int fault = errno;
-  std::fclose(file);
-  if (!written || (!in_place && std::rename(temporary.c_str(), path.c_str()) != 0)) {
-    const int reason = written ? errno : fault;
-    if (!in_place) std::remove(temporary.c_str());
-    throw_io_error(fmt::format("cannot write '{}': {}", path, std::strerror(reason)));
+NpyFiles::~NpyFiles() {
+  for (const Draft& draft : drafts_) std::remove(draft.temporary.c_str());
+}
+
+void NpyFiles::add(const std::string& path, const Array& array) {
+  std::string bytes = npy_bytes(array);
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+    in_place_.emplace_back(path, std::move(bytes));
+    return;
   }
+  const std::string temporary = path + ".partial";
+  write_bytes(path, temporary, bytes);
+  drafts_.push_back({path, temporary});
+}
+
+void NpyFiles::put() {
+  for (const auto& [path, bytes] : in_place_) write_bytes(path, path, bytes);
+  in_place_.clear();
+  for (; !drafts_.empty(); drafts_.erase(drafts_.begin())) {
+    const Draft& draft = drafts_.front();
+    if (std::rename(draft.temporary.c_str(), draft.path.c_str()) != 0)
+      throw_io_error(fmt::format("cannot write '{}': {}", draft.path, std::strerror(errno)));
+  }
+}
+
+void write_npy(const std::string& path, const Array& array) {
+  NpyFiles one;
+  one.add(path, array);
+  one.put();
 }
 
 }  // namespace attn::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace attn::cli {
@@ -24,7 +25,30 @@ Array parse_npy(const std::string& path, const std::string& all);
 
 // The bytes of a file of type <f4, <i4 or <f8.
 std::string npy_bytes(const Array& array);
-// Writes through a temporary file beside `path`, so that a failure leaves nothing half-written.
-void write_npy(const std::string& path, const Array& array);
+
+// Files that are written together: each through a temporary file beside its place, and all of them
+// take their places when the last one is whole. A failure before leaves every place as it was, and
+// no temporary file.
+class NpyFiles {
+ public:
+  NpyFiles() = default;
+  ~NpyFiles();  // removes what has not taken its place
+  NpyFiles(const NpyFiles&) = delete;
+  NpyFiles& operator=(const NpyFiles&) = delete;
+
+  void add(const std::string& path, const Array& array);
+  void put();
+
+ private:
+  struct Draft {
+    std::string path, temporary;
+  };
+  std::vector<Draft> drafts_;
+  // What exists and is no regular file, such as /dev/null, is written to, never replaced, and not
+  // before all others are whole.
+  std::vector<std::pair<std::string, std::string>> in_place_;  // path, bytes
+};
+
+void write_npy(const std::string& path, const Array& array);  // one of them
 
 }  // namespace attn::cli

@@ -35,6 +35,7 @@ std::vector<Json> row_lines(const std::vector<RowsFile>& runs) {
     for (const Row& row : run.rows) {
       Json line = to_json(row);
       line.erase("samples");
+      line.erase("padded_samples");
       line["environment"] = origin;
       lines.push_back(std::move(line));
     }
@@ -59,6 +60,7 @@ std::vector<Json> sample_lines(const std::vector<RowsFile>& runs) {
         if (!visits.empty()) line["visit"] = visit;
         line["sample"] = i;
         line["time_s"] = row.result.times[i];
+        if (i < row.result.padded_times.size()) line["padded_time_s"] = row.result.padded_times[i];
         lines.push_back(std::move(line));
       }
     }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "core/base/counters.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
@@ -78,6 +79,7 @@ struct PackedPass::State {
   std::optional<double> counted;
 
   bool trains() const { return spec.mode == Mode::train; }
+  bool has_padded() const { return spec.variant->traits.padding; }
   bool is_mixer() const { return as_mixer(*attention) != nullptr; }
   std::string name_of(size_t input) const {
     static const char* const kNames[] = {"q", "k", "v"};
@@ -105,18 +107,20 @@ struct PackedPass::State {
         const int64_t heads = blocks[i].dim(1), width = blocks[i].dim(3);
         if (s == 0) {
           packed.emplace_back(Shape{packing.positions() * heads, width});
-          of_batch.push_back(Tensor::zeros({packing.count(), heads, longest, width}));
+          if (has_padded())
+            of_batch.push_back(Tensor::zeros({packing.count(), heads, longest, width}));
         }
         packing.block(packed[i], s).copy_from(blocks[i]);
-        put_padded(blocks[i], s, of_batch[i]);
+        if (has_padded()) put_padded(blocks[i], s, of_batch[i]);
       }
     }
     seed = std::exchange(packed.back(), Tensor());
-    padded_seed = std::exchange(of_batch.back(), Tensor());
     packed.pop_back();
+    for (const Tensor& x : packed) inputs.emplace_back(x, trains());
+    if (!has_padded()) return;
+    padded_seed = std::exchange(of_batch.back(), Tensor());
     of_batch.pop_back();
     if (is_mixer()) padded_seed = rows_of_block(padded_seed);
-    for (const Tensor& x : packed) inputs.emplace_back(x, trains());
     for (const Tensor& x : of_batch)
       padded.emplace_back(is_mixer() ? rows_of_block(x) : x, trains());
   }
@@ -131,7 +135,8 @@ struct PackedPass::State {
       const WorkloadSpec own = spec_of_sequence(spec, static_cast<size_t>(s));
       const auto row = [&](const Tensor& of, int64_t at) { return of.data() + at * width; };
       changing.emplace_back(row(block, length - 1), width, own);
-      changing_padded.emplace_back(row(padded[chosen].value(), before + length - 1), width, own);
+      if (has_padded())
+        changing_padded.emplace_back(row(padded[chosen].value(), before + length - 1), width, own);
     }
   }
 
@@ -214,10 +219,11 @@ void PackedPass::run() {
   out.backward(s.seed);
 }
 
-bool PackedPass::has_padded() const { return state_->spec.variant->traits.padding; }
+bool PackedPass::has_padded() const { return state_->has_padded(); }
 
 void PackedPass::run_padded() {
   State& s = *state_;
+  ATTN_CHECK(s.has_padded(), "{} takes no padding", s.spec.variant->name);
   set_threads(s.spec.threads);
   for (ChangingRow<real>& row : s.changing_padded) row.take(s.padded_runs);
   ++s.padded_runs;
@@ -302,8 +308,7 @@ std::vector<LeafGradient> PackedPass::input_gradients(int64_t sequence) const {
   for (size_t i = 0; i < s.inputs.size(); ++i) {
     const Var& input = s.inputs[i];
     const Tensor value = s.packing.block(input.value(), sequence);
-    const Tensor gradient = input.grad().defined() ? s.packing.block(input.grad(), sequence)
-                                                   : Tensor::zeros(value.shape());
+    const Tensor gradient = s.packing.block(grad_or_zeros(input), sequence);
     all.push_back({s.name_of(i), s.is_mixer() ? rows_of_block(value) : value,
                    s.is_mixer() ? rows_of_block(gradient) : gradient});
   }
@@ -325,8 +330,7 @@ std::vector<Tensor> PackedPass::padded_input_gradients(int64_t sequence) const {
   const State& s = *state_;
   std::vector<Tensor> all;
   for (const Var& input : s.padded) {
-    const Tensor whole = input.grad().defined() ? input.grad() : Tensor::zeros(input.shape());
-    const Tensor own = from_padded(whole, sequence, s.packing.length(sequence));
+    const Tensor own = from_padded(grad_or_zeros(input), sequence, s.packing.length(sequence));
     all.push_back(s.is_mixer() ? rows_of_block(own) : own);
   }
   return all;
@@ -338,12 +342,9 @@ const std::vector<Tensor>& PackedPass::padded_weight_gradients() const {
 
 std::vector<LeafGradient> PackedPass::weight_gradients() const {
   std::vector<LeafGradient> all;
-  for (const Weight& weight : state_->attention->weights()) {
-    if (!weight.learned) continue;
-    const Tensor& found = weight.value.grad();
-    all.push_back({weight.name, weight.value.value(),
-                   found.defined() ? found : Tensor::zeros(weight.value.shape())});
-  }
+  for (const Weight& weight : state_->attention->weights())
+    if (weight.learned)
+      all.push_back({weight.name, weight.value.value(), grad_or_zeros(weight.value)});
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "variants/api/packed_forward.h"
 
 namespace attn {
@@ -31,8 +32,7 @@ class SequenceAlone final : public GradientPass {
   std::vector<LeafGradient> gradients() const override {
     std::vector<LeafGradient> all;
     const auto add = [&](const std::string& name, const Var& leaf) {
-      const Tensor& found = leaf.grad();
-      all.push_back({name, leaf.value(), found.defined() ? found : Tensor::zeros(leaf.shape())});
+      all.push_back({name, leaf.value(), grad_or_zeros(leaf)});
     };
     for (size_t i = 0; i < inputs_.size(); ++i) add(names_[i], inputs_[i]);
     for (const Weight& weight : attention_.weights())

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/base/function.h"
 #include "core/base/rng.h"
 #include "harness/measure/statistics.h"
 
@@ -27,19 +28,36 @@ double median_of(std::vector<double>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+// The middle 95 % of what `draw`, which resamples, returns.
+Interval bootstrapped(uint64_t seed, FunctionRef<double(Rng& stream)> draw) {
+  Rng stream = rng(seed, "bootstrap");
+  std::vector<double> drawn(kResamples);
+  for (double& value : drawn) value = draw(stream);
+  std::sort(drawn.begin(), drawn.end());
+  const auto cut = static_cast<size_t>(kTail * kResamples);
+  return {drawn[cut], drawn[kResamples - 1 - cut]};
+}
+
 // One sample gives an interval of no width, two to five give their range: nothing better can be
 // said of so few.
 void add_interval_within(const std::vector<double>& samples, uint64_t seed, Summary& summary) {
-  Rng stream = rng(seed, "bootstrap");
-  std::vector<double> medians(kResamples), draw(samples.size());
-  for (double& median : medians) {
+  std::vector<double> draw(samples.size());
+  const Interval found = bootstrapped(seed, [&](Rng& stream) {
     for (double& value : draw) value = samples[stream.below(samples.size())];
-    median = median_of(draw);
-  }
-  std::sort(medians.begin(), medians.end());
-  const auto cut = static_cast<size_t>(kTail * kResamples);
-  summary.ci_low = medians[cut];
-  summary.ci_high = medians[kResamples - 1 - cut];
+    return median_of(draw);
+  });
+  summary.ci_low = found.low;
+  summary.ci_high = found.high;
+}
+
+// The interval of exp(mean of `logs`), one of each visit.
+Interval between_visits(const std::vector<double>& logs) {
+  const double count = static_cast<double>(logs.size());
+  const double centre = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : logs) squares += (value - centre) * (value - centre);
+  const double reach = student_t_975(logs.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  return {std::exp(centre - reach), std::exp(centre + reach)};
 }
 
 // Samples of one process are alike (one heap, one page layout, one state of the machine), so what
@@ -48,15 +66,10 @@ void add_interval_within(const std::vector<double>& samples, uint64_t seed, Summ
 // lies between them. The logarithm, because disturbances multiply and only lengthen.
 void add_interval_between(const std::vector<double>& samples, const std::vector<int64_t>& visits,
                           Summary& summary) {
-  const std::vector<double> logs = log_medians(samples, visits);
-  const double count = static_cast<double>(logs.size());
-  const double centre = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
-  double squares = 0;
-  for (const double value : logs) squares += (value - centre) * (value - centre);
-  const double reach = student_t_975(logs.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  const Interval found = between_visits(log_medians(samples, visits));
   // The median of all samples is not the middle of the visits' own: it never lies outside.
-  summary.ci_low = std::min(std::exp(centre - reach), summary.median);
-  summary.ci_high = std::max(std::exp(centre + reach), summary.median);
+  summary.ci_low = std::min(found.low, summary.median);
+  summary.ci_high = std::max(found.high, summary.median);
 }
 
 void check_visits(const std::vector<double>& samples, const std::vector<int64_t>& visits) {
@@ -142,6 +155,34 @@ Summary summarize(const std::vector<double>& samples, const std::vector<int64_t>
   }
   add_interval_between(samples, visits, summary);
   return summary;
+}
+
+std::optional<Interval> ratio_interval(const std::vector<double>& above,
+                                       const std::vector<double>& below,
+                                       const std::vector<int64_t>& visits, uint64_t seed) {
+  ATTN_CHECK(above.size() == below.size(), "a ratio needs pairs of samples, got {} and {}",
+             above.size(), below.size());
+  const std::vector<int64_t> of_one = {std::ssize(above)};
+  std::vector<double> logs = log_medians(above, visits.empty() ? of_one : visits);
+  const std::vector<double> of_below = log_medians(below, visits.empty() ? of_one : visits);
+  if (above.size() == 1) return std::nullopt;
+  std::vector<double> a = above, b = below;
+  const double ratio = median_of(a) / median_of(b);
+  Interval found;
+  if (logs.size() > 1) {
+    for (size_t i = 0; i < logs.size(); ++i) logs[i] -= of_below[i];
+    found = between_visits(logs);
+  } else {
+    found = bootstrapped(seed, [&](Rng& stream) {
+      for (size_t i = 0; i < a.size(); ++i) {
+        const size_t pair = stream.below(above.size());
+        a[i] = above[pair];
+        b[i] = below[pair];
+      }
+      return median_of(a) / median_of(b);
+    });
+  }
+  return Interval{std::min(found.low, ratio), std::max(found.high, ratio)};
 }
 
 }  // namespace attn

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace attn {
@@ -41,5 +42,16 @@ struct Summary {
 // visit, in the order of `samples`; empty: one visit took all samples.
 Summary summarize(const std::vector<double>& samples, const std::vector<int64_t>& visits = {},
                   uint64_t seed = 0);
+
+struct Interval {
+  double low = 0, high = 0;
+};
+// The 95 % confidence interval of the median of `above` over that of `below`, whose samples i were
+// taken in turn, so that what slows the machine for a while slows both. As of summarize(): with
+// several visits from the variance of their ratios, with one by a bootstrap of pairs. It holds the
+// ratio of all samples. nullopt: of one pair nothing can be said.
+std::optional<Interval> ratio_interval(const std::vector<double>& above,
+                                       const std::vector<double>& below,
+                                       const std::vector<int64_t>& visits = {}, uint64_t seed = 0);
 
 }  // namespace attn

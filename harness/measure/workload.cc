@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/autograd/grad_or_zeros.h"
 #include "harness/measure/workload_cost.h"
 #include "harness/measure/workload_state.h"
 #include "variants/api/counted_cost.h"
@@ -102,8 +103,7 @@ std::vector<LeafGradient> Workload::gradients() const {
   std::vector<LeafGradient> all;
   for (size_t i = 0; i < state_->leaves.size(); ++i) {
     const Var& leaf = state_->leaves[i];
-    all.push_back({state_->leaf_names[i], leaf.value(),
-                   leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape())});
+    all.push_back({state_->leaf_names[i], leaf.value(), grad_or_zeros(leaf)});
   }
   return all;
 }

@@ -183,9 +183,11 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
-  if (!spec.packed.empty()) {  // beside the padded batch, a share of it that is about as large
-    const double both = 1 + useful_share(spec);
+  double timed = 1;            // passes that have samples of their own
+  if (!spec.packed.empty()) {  // a share of the padded batch, and, where it takes padding, that too
+    const double both = useful_share(spec) + (spec.variant->traits.padding ? 1 : 0);
     flops *= both, bytes *= both;
+    if (spec.variant->traits.padding) timed = 2;
   }
   const double run_s = flops / (kRate * spec.threads);
   Forecast forecast{kStart, kProgram + static_cast<int64_t>(bytes)};
@@ -194,9 +196,10 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
       const TimingOptions timing;
       const int64_t repetitions = key.axes.repetitions.value();
       const auto visits = static_cast<double>(rounds_of(repetitions));
-      forecast.seconds = visits * (kStart + timing.warmup_s + run_s) +
-                         static_cast<double>(repetitions) * std::max(timing.min_sample_s, run_s) +
-                         comparing_s(spec, visits, run_s);
+      forecast.seconds =
+          visits * (kStart + timed * timing.warmup_s + run_s) +
+          static_cast<double>(repetitions) * std::max(timed * timing.min_sample_s, run_s) +
+          comparing_s(spec, visits, run_s);
       break;
     }
     case Measure::memory:

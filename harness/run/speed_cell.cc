@@ -52,7 +52,9 @@ int64_t packed_positions(const Axes& axes) {
   return std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
 }
 
-PackedFigures packed_figures(const Axes& axes, double packed_s, const std::vector<double>& padded_s,
+PackedFigures packed_figures(const Axes& axes, const Summary& packed,
+                             const std::vector<double>& packed_s,
+                             const std::vector<double>& padded_s,
                              const std::vector<int64_t>& visits, uint64_t seed) {
   const int64_t tokens = packed_positions(axes), sequences = axes.batch.value();
   const auto useful = static_cast<double>(tokens);
@@ -62,7 +64,11 @@ PackedFigures packed_figures(const Axes& axes, double packed_s, const std::vecto
   if (padded_s.empty()) return figures;
   figures.padded_time = summarize(padded_s, visits, seed);
   figures.padded_tokens_per_s = useful / figures.padded_time->median;
-  figures.speedup = figures.padded_time->median / packed_s;
+  figures.speedup = figures.padded_time->median / packed.median;
+  if (const auto found = ratio_interval(padded_s, packed_s, visits, seed)) {
+    figures.speedup_ci_low = found->low;
+    figures.speedup_ci_high = found->high;
+  }
   return figures;
 }
 
@@ -169,8 +175,9 @@ CellResult SpeedCell::marked(CellResult result, uint64_t seed, int64_t cores) co
 }
 
 CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
-  if (!std::all_of(times_.begin(), times_.end(), [](double time) { return time > 0; }))
-    return without_figures("the clock gave no time for a run");
+  for (const std::vector<double>* times : {&times_, &padded_s_})
+    if (!std::all_of(times->begin(), times->end(), [](double time) { return time > 0; }))
+      return without_figures("the clock gave no time for a run");
   const Axes& axes = key_->axes;
   const Summary time = summarize(times_, sizes_, seed);
   const double positions = answered_positions(axes);
@@ -194,7 +201,7 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
   if (axes.arrivals)
     metrics.queue = queue_figures(parse_mixed_batch(*axes.workload), calls_, *axes.arrivals,
                                   static_cast<uint64_t>(axes.seed.value()));
-  if (axes.packed) metrics.packed = packed_figures(axes, time.median, padded_s_, sizes_, seed);
+  if (axes.packed) metrics.packed = packed_figures(axes, time, times_, padded_s_, sizes_, seed);
   // The peak, and the witness, are of products in float32; those with a cache of fewer bits may be
   // of integers.
   const bool is_native =
@@ -216,6 +223,7 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
           .reason = "",
           .metrics = metrics,
           .times = times_,
+          .padded_times = padded_s_,
           .curve = std::nullopt,
           .cost = last_.cost,
           .dtype = last_.dtype,

@@ -2,7 +2,10 @@
 // pass must catch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +16,8 @@
 #include "harness/verify/packed.h"
 #include "tests/conformance/planted.h"
 #include "tests/said.h"
-#include "variants/api/packed_forward.h"
+#include "variants/api/expecting.h"
+#include "variants/api/packing.h"
 #include "variants/catalog.h"
 
 namespace attn::planted_packed_test {
@@ -21,101 +25,82 @@ namespace {
 
 enum class Fault {
   none,
-  sees_neighbours,      // all sequences are one
-  carries_state,        // the same of causal sequences alone: what stands before a border is kept
-  late_border,          // the last sequence begins one position late
+  sees_neighbours,      // the first value of the last sequence is the one before its border
+  carries_state,        // causal: each answer has a number of the sequence before it
+  late_border,          // the values of the first sequence are read one position late
   leaves_one_out,       // a sequence of one position is answered by zeros
-  neighbours_gradient,  // the last sequence gets a number of the gradient of the first
-  lacks_a_gradient,     // the last sequence gets none
+  neighbours_gradient,  // the last sequence gets a number of the gradient before it
+  lacks_a_gradient,     // the values of the last sequence get none
   wrong_everywhere,     // packed or alone, by one percent
   ignores_padding,      // of a padded batch alone: keys of padding are read
 };
 
-Var block_of(const Packing& packing, const Var& packed, int64_t s) {
-  const int64_t heads = packing.heads_of(packed.value()), first = packing.borders()[size_t(s)];
-  return reshape(slice(packed, 0, first * heads, (first + packing.length(s)) * heads),
-                 {1, heads, packing.length(s), packed.dim(1)});
+// Values that are read `numbers` behind where they are, beyond their block of a packed array.
+Var read_at(const Var& v, int64_t numbers, int64_t rows) {
+  const Tensor read = v.value().clone();
+  std::copy_n(v.value().data() + numbers, rows * v.dim(3), read.data());
+  return custom_op(read, {v},
+                   [](const Tensor& gradient, std::span<Tensor> grads) { grads[0].add(gradient); });
 }
 
-// [1, heads, positions, width] of all sequences.
-Var joined(const Packing& packing, const Var& packed) {
-  std::vector<Var> blocks;
-  for (int64_t s = 0; s < packing.count(); ++s) blocks.push_back(block_of(packing, packed, s));
-  return concat(blocks, 2);
-}
-
-Var packed_again(const Packing& packing, const Var& all) {
-  std::vector<Var> blocks;
-  for (int64_t s = 0; s < packing.count(); ++s) {
-    const Var block = slice(all, 2, packing.borders()[size_t(s)], packing.borders()[size_t(s) + 1]);
-    blocks.push_back(reshape(block, {block.dim(1) * block.dim(2), block.dim(3)}));
-  }
-  return concat(blocks, 0);
-}
-
-class PlantedPacking final : public Attention, public PackedAttention {
+// Right, but in a packed pass for the fault. A sequence is known by its length.
+class PlantedPacking final : public Attention, public ExpectsSequences {
  public:
   PlantedPacking(const AttentionConfig& config, const VariantInfo& of, Fault fault)
-      : Attention(config), fault_(fault) {
-    AttentionConfig longer = config;
-    ++longer.max_len;  // of a border that is late
-    right_ = of.build(std::move(longer), {});
-  }
+      : Attention(config), fault_(fault), right_(of.build(AttentionConfig(config), {})) {}
 
  private:
+  void do_expect(const Packing& packing) const override {
+    first_ = packing.lengths().front();
+    last_ = packing.lengths().back();
+    coming_ = packing.count();
+    before_->reset();
+  }
+
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     if (fault_ == Fault::ignores_padding) return right_->forward(q, k, v, {mask.causal, {}});
-    const Var out = right_->forward(q, k, v, mask);
-    return fault_ == Fault::wrong_everywhere ? scale(out, 1.01) : out;
+    const bool is_packed = coming_ > 0 && coming_-- > 0;
+    const Var out = right_->forward(q, k, is_packed ? read_of(v) : v, mask);
+    if (fault_ == Fault::wrong_everywhere) return scale(out, 1.01);
+    if (!is_packed) return out;
+    if (fault_ == Fault::leaves_one_out && q.dim(2) == 1) return scale(out, 0);
+    if (fault_ == Fault::carries_state && mask.causal)
+      return add(out, Var(Tensor::full(out.shape(), before_->exchange(v.value()[0]))));
+    return out;
   }
 
-  Var at_once(std::span<const Var> inputs, const Packing& packing) const {
-    return right_->forward(joined(packing, inputs[0]), joined(packing, inputs[1]),
-                           joined(packing, inputs[2]), {config().causal, {}});
+  Var read_of(const Var& v) const {
+    const int64_t length = v.dim(2), width = v.dim(3);
+    if (fault_ == Fault::late_border && length == first_)
+      return read_at(v, width, v.dim(1) * length);
+    if (fault_ == Fault::sees_neighbours && length == last_) return read_at(v, -width, 1);
+    if (fault_ == Fault::lacks_a_gradient && length == last_)
+      return custom_op(v.value(), {v}, [](const Tensor&, std::span<Tensor>) {});
+    if (fault_ != Fault::neighbours_gradient) return v;
+    return custom_op(v.value(), {v},
+                     [before = before_, is_last = length == last_](const Tensor& gradient,
+                                                                   std::span<Tensor> grads) {
+                       const real carried = before->exchange(gradient[0]);
+                       grads[0].add(gradient);
+                       if (is_last) grads[0][0] += carried;
+                     });
   }
 
-  Var do_packed_forward(std::span<const Var> inputs, const Packing& packing) const override {
-    const bool is_one =
-        fault_ == Fault::sees_neighbours || (fault_ == Fault::carries_state && config().causal);
-    if (is_one) return packed_again(packing, at_once(inputs, packing));
-    if (fault_ == Fault::wrong_everywhere)
-      return scale(packed_forward(*right_, inputs, packing), 1.01);
-    if (fault_ == Fault::late_border) return with_late_border(inputs, packing);
-    const Var out = packed_forward(*right_, inputs, packing);
-    if (fault_ == Fault::leaves_one_out) return without_short(packing, out);
-    const bool lacks = fault_ == Fault::lacks_a_gradient;
-    if (!lacks && fault_ != Fault::neighbours_gradient) return out;
-    const Var keys = custom_op(inputs[1].value(), {inputs[1]},
-                               [lacks, packing](const Tensor& gradient, std::span<Tensor> grads) {
-                                 grads[0].add(gradient);
-                                 const int64_t last = packing.count() - 1;
-                                 const Tensor own = packing.block(grads[0], last);
-                                 if (lacks)
-                                   own.fill(0);
-                                 else
-                                   own[0] += packing.block(gradient, 0)[0];
-                               });
-    return packed_forward(*right_, std::vector<Var>{inputs[0], keys, inputs[2]}, packing);
-  }
+  // A number of the sequence before, in whatever order threads answer them.
+  struct Before {
+    std::mutex mutex;
+    real number = 0;
+    real exchange(real next) {
+      const std::lock_guard lock(mutex);
+      return std::exchange(number, next);
+    }
+    void reset() { exchange(0); }
+  };
 
-  Var with_late_border(std::span<const Var> inputs, const Packing& packing) const {
-    std::vector<int64_t> lengths = packing.lengths();
-    ++lengths[lengths.size() - 2], --lengths.back();
-    const Packing late(lengths);
-    std::vector<Var> moved;
-    for (const Var& input : inputs) moved.push_back(packed_again(late, joined(packing, input)));
-    return packed_again(packing, joined(late, packed_forward(*right_, moved, late)));
-  }
-
-  static Var without_short(const Packing& packing, const Var& out) {
-    const Tensor kept = Tensor::full(out.shape(), 1);
-    for (int64_t s = 0; s < packing.count(); ++s)
-      if (packing.length(s) == 1) packing.block(kept, s).fill(0);
-    return multiply(out, Var(kept));
-  }
-
-  Fault fault_;
-  std::unique_ptr<Attention> right_;
+  const Fault fault_;
+  const std::unique_ptr<Attention> right_;
+  const std::shared_ptr<Before> before_ = std::make_shared<Before>();
+  mutable std::atomic<int64_t> first_ = 0, last_ = 0, coming_ = 0;
 };
 
 VariantInfo with_fault(const std::string& variant, Fault fault) {

@@ -67,6 +67,7 @@ foreach(stem
     tables/closing
     tables/floors
     tables/joined
+    tables/packed_table
     tables/shape_totals
     tables/tuned
     train/batches

@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
+#include "variants/api/expecting.h"
 #include "variants/api/mixer.h"
 
 namespace attn {
@@ -42,7 +43,7 @@ Var sequence_by_sequence(const Attention& attention, std::span<const Var> inputs
                          const Packing& packing) {
   const bool is_mixer = as_mixer(attention) != nullptr;
   const Mask mask{attention.config().causal, {}};
-  return answer_each(packing, inputs, has_learned(attention.weights()),
+  return answer_each(packing, inputs, attention.config().heads, has_learned(attention.weights()),
                      [&](std::span<const Var> blocks) {
                        if (!is_mixer) return forward_of(attention, blocks, mask);
                        const Var rows = rows_of(blocks[0]);
@@ -65,9 +66,9 @@ Var forward_of(const Attention& attention, std::span<const Var> inputs, const Ma
 Var packed_forward(const Attention& attention, std::span<const Var> inputs,
                    const Packing& packing) {
   check_inputs(attention, inputs, packing);
-  const auto* const own = dynamic_cast<const PackedAttention*>(&attention);
-  Var out = own ? own->do_packed_forward(inputs, packing)
-                : sequence_by_sequence(attention, inputs, packing);
+  if (const auto* const expecting = dynamic_cast<const ExpectsSequences*>(&attention))
+    expecting->expect(packing);
+  Var out = sequence_by_sequence(attention, inputs, packing);
   ATTN_CHECK(out.shape() == inputs[0].shape(), "a variant returned {} for packed {}",
              out.shape().str(), inputs[0].shape().str());
   return out;

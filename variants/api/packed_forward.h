@@ -15,20 +15,10 @@ namespace attn {
 // those of keys and values, or of a mixer's rows [batch, len, width].
 Var forward_of(const Attention& attention, std::span<const Var> inputs, const Mask& mask);
 
-// An attention that answers packed sequences in a way of its own derives from this class too. Each
-// is answered as it would be alone: states begin anew at each border, and no position reads one of
-// another sequence. Others are answered sequence by sequence.
-class PackedAttention {
- public:
-  virtual ~PackedAttention() = default;
-
- private:
-  virtual Var do_packed_forward(std::span<const Var> inputs, const Packing& packing) const = 0;
-  friend Var packed_forward(const Attention&, std::span<const Var>, const Packing&);
-};
-
-// `inputs` are q, k, v and the gates, or of a mixer the rows x [positions, width] alone. k and v
-// may have fewer heads, each shared by as many query heads. The answer is packed as q or x is.
+// Each sequence is answered by itself: states begin anew at each border, and no position reads one
+// of another sequence. `inputs` are q, k, v and the gates, or of a mixer the rows x [positions,
+// width] alone. k and v may have fewer heads, each shared by as many query heads. The answer is
+// packed as q or x is.
 Var packed_forward(const Attention& attention, std::span<const Var> inputs, const Packing& packing);
 
 // Why sequences of these lengths cannot be packed, of heads and causality as `shape` has them:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/autograd/tape.h"
@@ -20,14 +21,14 @@ struct Answered {
 using AnsweredSequences = std::vector<Answered, Recycled<Answered>>;
 
 // Calls `one(sequence)` for each.
-void for_each_sequence(const std::vector<double>& work, bool one_by_one,
+void for_each_sequence(const std::vector<double>& work, int64_t parts, bool one_by_one,
                        FunctionRef<void(int64_t sequence)> one) {
   const int count = threads();
   if (one_by_one || count == 1) {
     for (int64_t s = 0; s < std::ssize(work); ++s) one(s);
     return;
   }
-  const SequenceShares shares = share_sequences(work, count);
+  const SequenceShares shares = share_sequences(work, count, parts);
   for (const int64_t s : shares.together) one(s);
   parallel_for(count, 1, [&](int64_t begin, int64_t end) {
     const ScopedThreads scoped(1);  // so that each thread takes the same way through a kernel
@@ -60,6 +61,30 @@ void go_back(const Packing& packing, int64_t sequence, Answered& of, const Tenso
   of = {};  // the tape of this sequence is done with
 }
 
+// What threads may wait for one another: splitting a sequence costs about as much.
+constexpr double kEven = 1.05;
+
+// What is behind the first `split` of `order`, to one thread each.
+struct SharedOut {
+  size_t split = 0;
+  double longest = 0;  // that a thread takes
+  std::vector<std::vector<int64_t>> alone;
+};
+
+SharedOut shared_out(const std::vector<int64_t>& order, size_t split,
+                     const std::vector<double>& work, int threads) {
+  SharedOut out{.split = split, .alone = {}};
+  out.alone.resize(static_cast<size_t>(threads));
+  std::vector<double> taken(static_cast<size_t>(threads));
+  for (size_t i = split; i < order.size(); ++i) {
+    const auto least = std::min_element(taken.begin(), taken.end());
+    *least += work[static_cast<size_t>(order[i])];
+    out.alone[static_cast<size_t>(least - taken.begin())].push_back(order[i]);
+  }
+  out.longest = *std::max_element(taken.begin(), taken.end());
+  return out;
+}
+
 }  // namespace
 
 Packing::Packing(std::vector<int64_t> lengths, std::vector<double> work)
@@ -69,6 +94,7 @@ Packing::Packing(std::vector<int64_t> lengths, std::vector<double> work)
     ATTN_CHECK(length >= 1, "a packed sequence of {} positions; at least 1 is needed", length);
     borders_.push_back(borders_.back() + length);
   }
+  distinct_ = std::ssize(std::set<int64_t>(lengths_.begin(), lengths_.end()));
   if (work_.empty())
     for (const int64_t length : lengths_) work_.push_back(static_cast<double>(length * length));
   ATTN_CHECK(work_.size() == lengths_.size(), "the work of {} sequences for {}", work_.size(),
@@ -91,36 +117,39 @@ Tensor Packing::block(const Tensor& packed, int64_t sequence) const {
                       std::allocate_shared<Tensor>(Recycled<Tensor>(), packed));
 }
 
-SequenceShares share_sequences(const std::vector<double>& work, int threads) {
+SequenceShares share_sequences(const std::vector<double>& work, int threads, int64_t parts) {
   std::vector<int64_t> order(work.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto of = [&](int64_t s) { return work[static_cast<size_t>(s)]; };
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return of(a) > of(b); });
-  SequenceShares shares;
-  shares.alone.resize(static_cast<size_t>(threads));
   double left = std::accumulate(work.begin(), work.end(), 0.0);
-  std::vector<double> taken(static_cast<size_t>(threads));
-  for (const int64_t s : order) {
-    const bool is_first = *std::max_element(taken.begin(), taken.end()) == 0;
-    if (is_first && of(s) * threads > left) {
-      shares.together.push_back(s);
-      left -= of(s);
-      continue;
+  size_t split = 0;  // the first so many are answered together
+  for (; split < order.size() && of(order[split]) * threads > left; ++split)
+    left -= of(order[split]);
+  SharedOut best = shared_out(order, split, work, threads);
+  if (best.longest > left / threads * kEven) {
+    // Equal sequences leave at most one for each other thread over.
+    const double share =
+        static_cast<double>((parts + threads - 1) / threads) / static_cast<double>(parts);
+    double before = 0;
+    for (int more = 1; more < threads && split < order.size(); ++more) {
+      before += of(order[split++]) * share;
+      SharedOut next = shared_out(order, split, work, threads);
+      next.longest += before;
+      if (next.longest * kEven < best.longest) best = std::move(next);
     }
-    const auto least = std::min_element(taken.begin(), taken.end());
-    *least += of(s);
-    shares.alone[static_cast<size_t>(least - taken.begin())].push_back(s);
   }
-  return shares;
+  const auto end_of_together = order.begin() + static_cast<std::ptrdiff_t>(best.split);
+  return {.together = {order.begin(), end_of_together}, .alone = std::move(best.alone)};
 }
 
-Var answer_each(const Packing& packing, std::span<const Var> inputs, bool shares_weights,
-                FunctionRef<Var(std::span<const Var> blocks)> answer) {
+Var answer_each(const Packing& packing, std::span<const Var> inputs, int64_t parts,
+                bool shares_weights, FunctionRef<Var(std::span<const Var> blocks)> answer) {
   const bool records = recording(inputs) || (shares_weights && !NoGrad::active());
   const Tensor out(inputs[0].shape());
   const auto all = std::allocate_shared<AnsweredSequences>(Recycled<AnsweredSequences>(),
                                                            static_cast<size_t>(packing.count()));
-  for_each_sequence(packing.work(), false, [&](int64_t s) {
+  for_each_sequence(packing.work(), parts, false, [&](int64_t s) {
     Answered& own = (*all)[static_cast<size_t>(s)];
     for (const Var& input : inputs)
       own.inputs.emplace_back(packing.block(input.value(), s), records && input.requires_grad());
@@ -145,7 +174,7 @@ Var answer_each(const Packing& packing, std::span<const Var> inputs, bool shares
           if (slots[i].needed()) gradients[i] = slots[i].target(adds_to);
           adds[i] = adds_to;
         }
-        for_each_sequence(packing.work(), shares_weights, [&](int64_t s) {
+        for_each_sequence(packing.work(), parts, shares_weights, [&](int64_t s) {
           go_back(packing, s, (*all)[static_cast<size_t>(s)], gradient, gradients, adds);
         });
       });

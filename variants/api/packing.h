@@ -27,6 +27,7 @@ class Packing {
   int64_t length(int64_t sequence) const { return lengths_[static_cast<size_t>(sequence)]; }
   int64_t positions() const { return borders_.back(); }
   int64_t longest() const;
+  int64_t distinct() const { return distinct_; }  // how many lengths that differ
   // How many rows `packed` has for each position. Error where the number is no whole one.
   int64_t heads_of(const Tensor& packed) const;
   // The block of one sequence, [1, heads, len, width], which shares the memory of `packed`.
@@ -34,24 +35,27 @@ class Packing {
 
  private:
   std::vector<int64_t> lengths_, borders_;
+  int64_t distinct_ = 0;
   std::vector<double> work_;
 };
 
 // Which thread answers which sequences. The longest are answered by all threads together, one after
-// the other, where one of them is more than a thread's share of what is left; the others by one
+// the other, where one of them is more than a thread's share of what is left, or where the others
+// can be shared out more evenly without it, as four equal ones to three threads; the others by one
 // thread each, the longest first, to the thread that has the least so far.
 struct SequenceShares {
   std::vector<int64_t> together;
   std::vector<std::vector<int64_t>> alone;  // of each thread
 };
-SequenceShares share_sequences(const std::vector<double>& work, int threads);
+// `parts`: into how many equal ones threads split a sequence at least, such as its heads.
+SequenceShares share_sequences(const std::vector<double>& work, int threads, int64_t parts);
 
 // Answers each sequence by itself: `answer` gets the blocks of `inputs`, each [1, heads, len,
 // width], and returns one of as many numbers as the first. The result is packed as the first is.
-// `shares_weights`: answers have learned weights in common, whose
+// `parts`: as of share_sequences(). `shares_weights`: answers have learned weights in common, whose
 // gradients would meet if two sequences went backward at a time; then they go one after the other.
 // Costs a copy of the answers, and of the inputs' gradients.
-Var answer_each(const Packing& packing, std::span<const Var> inputs, bool shares_weights,
-                FunctionRef<Var(std::span<const Var> blocks)> answer);
+Var answer_each(const Packing& packing, std::span<const Var> inputs, int64_t parts,
+                bool shares_weights, FunctionRef<Var(std::span<const Var> blocks)> answer);
 
 }  // namespace attn

@@ -7,8 +7,13 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/base/check.h"
+#include "variants/api/expecting.h"
+#include "variants/api/packing.h"
 #include "variants/api/variant_info.h"
 #include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
@@ -29,7 +34,7 @@ RandomBlocks blocks_of(const AttentionConfig& config) {
           .seed = config.seed};
 }
 
-class BigBird final : public Attention {
+class BigBird final : public Attention, public ExpectsSequences {
  public:
   explicit BigBird(const AttentionConfig& config) : Attention(config), blocks_(blocks_of(config)) {}
 
@@ -42,24 +47,28 @@ class BigBird final : public Attention {
     return softmax_attention(q, k, v, options_of(mask, q.dim(2)));
   }
   Cost do_cost(const AttentionShape& shape) const override {
-    return softmax_cost(shape, {.pattern = whole(shape.q_len)});
+    return softmax_cost(shape, {.pattern = pattern(shape.q_len, {})});
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return pattern_decoder(position, capacity, blocks_.cache(config().heads, capacity));
   }
+  void do_expect(const Packing& packing) const override { last_.keep(packing.distinct()); }
 
   SoftmaxOptions options_of(const Mask& mask, int64_t n) const {
     const std::vector<int64_t>& lengths = mask.kv_lengths;
-    return {.causal = mask.causal,
-            .kv_lengths = lengths,
-            .pattern = lengths.empty() ? whole(n) : blocks_.pattern(config().heads, n, lengths)};
+    return {.causal = mask.causal, .kv_lengths = lengths, .pattern = pattern(n, lengths)};
   }
-  std::shared_ptr<const BlockPattern> whole(int64_t n) const {
-    return last_.get(n, [&] { return blocks_.pattern(config().heads, n, {&n, 1}); });
+  // Of valid lengths of a batch, or, where these are empty, of whole sequences.
+  std::shared_ptr<const BlockPattern> pattern(int64_t n,
+                                              const std::vector<int64_t>& lengths) const {
+    return last_.get({n, IndexList(lengths.begin(), lengths.end())}, [&] {
+      const std::span<const int64_t> whole(&n, 1);
+      return blocks_.pattern(config().heads, n, lengths.empty() ? whole : lengths);
+    });
   }
 
   RandomBlocks blocks_;
-  Cached<int64_t, BlockPattern> last_;
+  Cached<std::pair<int64_t, IndexList>, BlockPattern> last_;
 };
 
 // The random blocks are those that RandomBlocks draws; all others are written out here.

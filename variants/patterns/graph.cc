@@ -3,6 +3,8 @@
 // 4·edges·d, memory n·d.
 #include <array>
 
+#include "variants/api/expecting.h"
+#include "variants/api/packing.h"
 #include "variants/api/variant_info.h"
 #include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
@@ -13,7 +15,7 @@ namespace {
 // One graph for every layer and run, as a given one would be.
 constexpr uint64_t kSeed = 1;
 
-class Graph final : public Attention {
+class Graph final : public Attention, public ExpectsSequences {
  public:
   explicit Graph(const AttentionConfig& config)
       : Attention(config), degree_(params().integer("degree")) {}
@@ -33,6 +35,8 @@ class Graph final : public Attention {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return pattern_decoder(position, capacity, graph_cache(capacity, degree_, kSeed));
   }
+
+  void do_expect(const Packing& packing) const override { last_.keep(packing.distinct()); }
 
   // Kept, since drawing it costs about as much as attending along it.
   std::shared_ptr<const Edges> graph(const AttentionShape& shape) const {

@@ -2,6 +2,8 @@
 // where asked. Liu et al. 2018, arXiv:1801.10198, section 4.2.4 (blocks of 256). Time
 // 4·n·block·(1 + look_back + look_ahead)·d, memory n·d. as=lra: what Long Range Arena's code
 // computes instead, see grouped_attention.h.
+#include "variants/api/expecting.h"
+#include "variants/api/packing.h"
 #include "variants/api/variant_info.h"
 #include "variants/reference/patterns.h"
 #include "variants/patterns/patterns.h"
@@ -10,7 +12,7 @@
 namespace attn::variants {
 namespace {
 
-class Local final : public Attention {
+class Local final : public Attention, public ExpectsSequences {
  public:
   explicit Local(const AttentionConfig& config)
       : Attention(config),
@@ -34,6 +36,7 @@ class Local final : public Attention {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return pattern_decoder(position, capacity, blocks_.cache(capacity));
   }
+  void do_expect(const Packing& packing) const override { last_.keep(packing.distinct()); }
 
   SoftmaxOptions options_of(const Mask& mask, int64_t n) const {
     return {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .pattern = last_.get(n, [&] {

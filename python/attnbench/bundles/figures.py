@@ -69,6 +69,8 @@ def _speed(cell: Line, run: Line) -> Iterator[Claim]:
     yield "metrics.tokens_per_s", metrics["tokens_per_s"], positions / middle, 0
     if packed:
         yield from _packed(packed, axes, middle)
+        if padded := cell.get("padded_samples"):
+            yield from _beside(packed, samples, padded, visits)
     if serving := metrics.get("serving"):
         if serving["prompts"]:
             yield "metrics.serving.first_token_s", serving["first_token_s"], middle, 0
@@ -93,6 +95,29 @@ def _packed(packed: dict[str, Any], axes: dict[str, Any], middle: float) -> Iter
         yield "metrics.packed.speedup", packed["speedup"], padded["median"] / middle, 0
 
 
+def _beside(packed: dict[str, Any], samples: list[float], padded: list[float], visits: list[int]) -> Iterator[Claim]:
+    """The padded pass, whose samples and the packed ones were taken in turn."""
+    time, place = packed["padded_time_s"], "metrics.packed.padded_time_s"
+    yield "the number of padded_samples", len(padded), len(samples), 0
+    yield f"{place}.n", time["n"], len(padded), 0
+    yield f"{place}.median", time["median"], median(padded), 0
+    yield f"{place}.mean", time["mean"], fmean(padded), 0
+    yield f"{place}.min", time["min"], min(padded), 0
+    ratio = median(padded) / median(samples)
+    low, high = packed.get("speedup_ci_low"), packed.get("speedup_ci_high")
+    if low is None or high is None or len(padded) != len(samples):
+        yield "the ends of metrics.packed.speedup", int(low is None) + int(high is None), 2 if len(samples) == 1 else 0, 0
+        return
+    if len(visits) > 1:
+        least, most = ratio_interval(padded, samples, visits)
+        least, most = min(least, ratio), max(most, ratio)
+    else:  # of a bootstrap: within the ratios, about that of the medians
+        least = min(max(low, min(padded) / max(samples)), ratio)
+        most = max(min(high, max(padded) / min(samples)), ratio)
+    yield "metrics.packed.speedup_ci_low", low, least, 0
+    yield "metrics.packed.speedup_ci_high", high, most, 0
+
+
 def _listed(word: str) -> int:
     groups = [_GROUP.match(group) for group in word.split("_")]
     return sum(int(g[1] or 1) * int(g[2]) * (1024 if g[3] else 1) for g in groups if g)
@@ -110,6 +135,15 @@ def interval(samples: list[float], visits: list[int]) -> tuple[float, float]:
     centre, error, degrees = log_mean(samples, visits)
     reach = student(0.05, degrees) * error
     return math.exp(centre - reach), math.exp(centre + reach)
+
+
+def ratio_interval(above: list[float], below: list[float], visits: list[int]) -> tuple[float, float]:
+    """The same of the ratios of the visits' medians, whose samples were taken in turn."""
+    ratios, begin = [], 0
+    for size in visits:
+        ratios.append(median(above[begin : begin + size]) / median(below[begin : begin + size]))
+        begin += size
+    return interval(ratios, [1] * len(ratios))
 
 
 def log_mean(samples: list[float], visits: list[int]) -> tuple[float, float, int]:

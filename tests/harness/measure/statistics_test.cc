@@ -241,5 +241,80 @@ TEST(Statistics, SamplesOfVisitsTakenAsIndependentCoverFarTooSeldom) {
   EXPECT_LT(coverage({Noise::lognormal, 0.03, 0.01, {10, 10, 10}}, 60, true, below, above), 60);
 }
 
+// Samples of a machine that slows both by up to 8 times: pairs have one ratio, and each alone says
+// little.
+TEST(RatioInterval, IsOfPairs) {
+  std::vector<double> below, above;
+  for (int i = 0; i < 12; ++i) {
+    below.push_back(1 + (i * 5) % 12 * 0.6);
+    above.push_back(1.5 * below.back());
+  }
+  for (const std::vector<int64_t>& visits : {std::vector<int64_t>{}, {12}, {4, 4, 4}}) {
+    const Interval found = ratio_interval(above, below, visits).value();
+    EXPECT_NEAR(found.low, 1.5, 1e-12);
+    EXPECT_NEAR(found.high, 1.5, 1e-12);
+  }
+  std::reverse(above.begin(), above.end());
+  EXPECT_LT(ratio_interval(above, below)->low, 1) << "of others than pairs it is wide";
+}
+
+TEST(RatioInterval, OfVisitsIsStudentsOfTheirLogarithms) {
+  const Interval found =
+      ratio_interval({2, 2, 2, 6, 6, 6, 4, 4, 4}, std::vector<double>(9, 1), {3, 3, 3}).value();
+  const double logs[] = {std::log(2), std::log(6), std::log(4)};
+  const double mean = (logs[0] + logs[1] + logs[2]) / 3;
+  double squares = 0;
+  for (const double log : logs) squares += (log - mean) * (log - mean);
+  const double reach = 4.302652729696142 * std::sqrt(squares / 2 / 3);  // 97.5 %, 2 degrees
+  EXPECT_NEAR(found.low, std::exp(mean - reach), 1e-9);
+  EXPECT_NEAR(found.high, std::exp(mean + reach), 1e-9);
+}
+
+TEST(RatioInterval, OfOnePairNothingIsSaid) {
+  EXPECT_FALSE(ratio_interval({2}, {1}));
+  EXPECT_FALSE(ratio_interval({2}, {1}, {1}));
+  const Interval two = ratio_interval({2, 3}, {1, 1}).value();
+  EXPECT_EQ(two.low, 2);
+  EXPECT_EQ(two.high, 3);
+  EXPECT_TRUE(ratio_interval({2, 3}, {1, 1}, {1, 1}));
+}
+
+TEST(RatioInterval, WrongUseIsAnError) {
+  EXPECT_THROW(ratio_interval({1, 2}, {1}), Error);
+  EXPECT_THROW(ratio_interval({}, {}), Error);
+  EXPECT_THROW(ratio_interval({1, 2}, {1, 2}, {1}), Error);
+  EXPECT_THROW(ratio_interval({1, 0}, {1, 2}), Error);
+}
+
+// Both visits' own level and the scatter within are shared in part. 95 of 100 hold the truth.
+TEST(RatioInterval, HoldsTheTruth) {
+  constexpr int kTrials = 400;
+  const double truth = 1.2;
+  int held_one = 0, held_visits = 0;
+  for (uint64_t trial = 0; trial < kTrials; ++trial) {
+    Rng stream = rng(trial, "ratios");
+    std::vector<double> above, below;
+    double level = 0;
+    const auto add = [&](int64_t pairs, double of_visit) {
+      for (int64_t i = 0; i < pairs; ++i) {
+        level = 0.8 * level + 0.1 * stream.normal();
+        below.push_back(std::exp(level + 0.02 * stream.normal()));
+        above.push_back(truth * std::exp(level + of_visit + 0.02 * stream.normal()));
+      }
+    };
+    add(15, 0);
+    const auto one = ratio_interval(above, below, {}, trial);
+    held_one += one->low <= truth && truth <= one->high;
+    above.clear(), below.clear();
+    const std::vector<int64_t> visits = {5, 5, 5, 5};
+    for (const int64_t pairs : visits) add(pairs, 0.03 * stream.normal());
+    const auto several = ratio_interval(above, below, visits, trial);
+    held_visits += several->low <= truth && truth <= several->high;
+  }
+  EXPECT_GE(held_visits, 0.92 * kTrials);
+  EXPECT_GE(held_one, 0.9 * kTrials);
+  EXPECT_LE(held_visits, 0.99 * kTrials);
+}
+
 }  // namespace
 }  // namespace attn::statistics_test

@@ -66,6 +66,9 @@ TEST(PackedAxis, APackedPassIsForecastBesideThePaddedOne) {
   const std::map<std::string, std::string> shape = {{"batch", "8"}, {"length", "4096"}};
   auto with = shape;
   EXPECT_GT(seconds(packed("uniform", with)), seconds(request_with(shape, {"full"})));
+  const std::map<std::string, std::string> small = {{"batch", "2"}, {"length", "8"}};
+  EXPECT_GT(seconds(packed("uniform", small)), 1.2 * seconds(request_with(small, {"full"})))
+      << "each has samples";
 }
 
 TEST(PackedAxis, WhatDoesNotGoWithIt) {

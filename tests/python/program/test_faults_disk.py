@@ -159,6 +159,53 @@ class FailingCalls(FaultCase):
 
 
 @BUILT
+class OutputsOfApply(FaultCase):
+    """All outputs of `apply`, or none: that of decoding steps and gradients stand beside --out."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        import numpy as np
+
+        self.array = np.ones((1, 1, 64, 4), np.float32)
+        for name in "qkv":
+            np.save(self.folder / f"{name}.npy", self.array)
+        arrays = [word for name in "qkv" for word in (f"--{name}", f"{name}.npy")]
+        self.decoding = ["apply", "--variant", "full[evict=recent,budget=40]", "--prompt", "8", *arrays]
+        self.training = ["apply", "--variant", "full", *arrays, "--grad-out", "q.npy"]
+        self.other = self.folder / "other"
+        self.other.mkdir()
+
+    def assert_none_is_written(self, words: list[str], pattern: str) -> None:
+        for old in (None, b"of before"):
+            out = self.folder / "o.npy"
+            out.unlink(missing_ok=True)
+            if old:
+                out.write_bytes(old)
+            self.assert_one_line(self.run_program(*words, "--out", "o.npy"), 6, pattern)
+            self.assertEqual(out.read_bytes() if out.exists() else None, old)
+            for folder in (self.folder, self.other):
+                self.assertEqual([path.name for path in folder.glob("*.partial")], [])
+
+    def test_a_device_that_is_full(self) -> None:
+        for words in ([*self.decoding, "--seen"], [*self.training, "--grad-q"]):
+            self.assert_none_is_written([*words, "/dev/full"], "cannot write '/dev/full': No space left on device")
+
+    def test_a_disk_that_is_full(self) -> None:
+        mount_tmpfs(self, self.other, f"size={PAGE}")
+        self.assert_none_is_written([*self.decoding, "--seen", "other/s.npy"], "cannot write 'other/s.npy': No space left on device")
+        self.assertEqual(list(self.other.iterdir()), [])
+
+    def test_a_place_that_cannot_be_written(self) -> None:
+        for place in ("missing/s.npy", "other"):
+            self.assert_none_is_written([*self.decoding, "--seen", place], place)
+
+    def test_all_are_written(self) -> None:
+        done = self.run_program(*self.decoding, "--out", "o.npy", "--seen", "other/s.npy")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(path.name for path in self.other.iterdir()), ["s.npy"])
+
+
+@BUILT
 class ReadOnly(FaultCase):
     def as_nobody(self, *arguments: str, **how: object) -> subprocess.CompletedProcess:
         """By another user, who can run a copy of the program but may not write."""

@@ -31,8 +31,13 @@ class Packed(FaultCase):
             self.assertEqual(packed["padded_time_s"]["n"], metrics["time_s"]["n"])
             self.assertEqual(row["verified"]["by"], "reference")
             self.assertEqual("gradient_error" in row["verified"], axes["mode"] == "train")
+            self.assertEqual((len(row["samples"]), len(row["padded_samples"])), (2, 2))
+            self.assertLessEqual(packed["speedup_ci_low"], packed["speedup"])
+            self.assertLessEqual(packed["speedup"], packed["speedup_ci_high"])
             self.assertEqual(list(faults_of(row, run)), [])
-            for name in ("tokens", "speedup", "useful"):
+            for samples in (row["padded_samples"][:1], [2 * s for s in row["padded_samples"]]):
+                self.assertNotEqual(list(faults_of(row | {"padded_samples": samples}, run)), [])
+            for name in ("tokens", "speedup", "useful", "speedup_ci_low", "speedup_ci_high"):
                 broken = row | {"metrics": metrics | {"packed": packed | {name: packed[name] * 2}}}
                 self.assertNotEqual(list(faults_of(broken, run)), [], name)
         again = self.run_program("repro", self.rows_file, rows[0]["cell"], "--print").stdout
@@ -43,6 +48,8 @@ class Packed(FaultCase):
         self.rows_of("-v", "full", "-v", "linformer", "--packed", "uniform", "--batch", "4", "--length", "32", "--causal", "true", *SMALL)
         shown = self.run_program("table", self.rows_file).stdout
         self.assertIn("packed sequences beside a padded batch, times in ms; ", shown)
+        self.assertRegex(shown, r"full .*× +[0-9.]+ to [0-9.]+")
+        self.assertIn("faster: the padded median over the packed one, and its 95 % interval from samples taken in turn", shown)
         self.assertIn("4 sequences, 80 positions in all, 62 % of those of the padded batch", shown)
         self.assertIn("linformer skipped: cannot be causal", shown)
         self.assertNotIn("by length", shown)

@@ -291,6 +291,32 @@ TEST(Cached, MakesAValueOnceForEachKeyInARow) {
   EXPECT_EQ(made, 3);
 }
 
+// Of packed sequences: values of so many lengths, and of one batch beside them.
+TEST(Cached, KeepsAsManyAsAreAskedFor) {
+  const Cached<int64_t, int64_t> cached;
+  int made = 0;
+  const auto get = [&](int64_t key) {
+    return *cached.get(key, [&] {
+      ++made;
+      return std::make_shared<const int64_t>(10 * key);
+    });
+  };
+  cached.keep(3);
+  for (int round = 0; round < 3; ++round)
+    for (const int64_t key : {5, 6, 7, 100}) EXPECT_EQ(get(key), 10 * key);
+  EXPECT_EQ(made, 4);
+  EXPECT_EQ(get(8), 80);  // the oldest goes: 5
+  EXPECT_EQ(get(6), 60);
+  EXPECT_EQ(made, 5);
+  EXPECT_EQ(get(5), 50);
+  EXPECT_EQ(made, 6);
+  cached.keep(1);  // 5 and 6 stay
+  get(6), get(5);
+  EXPECT_EQ(made, 6);
+  get(8);
+  EXPECT_EQ(made, 7);
+}
+
 TEST(Cached, ServesSeveralThreads) {
   const Cached<int64_t, int64_t> cached;
   set_threads(4);

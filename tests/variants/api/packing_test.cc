@@ -10,8 +10,10 @@
 #include <thread>
 
 #include "core/base/parallel.h"
+#include "core/base/recycled.h"
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
+#include "tests/core/base/allocations.h"
 #include "tests/said.h"
 #include "variants/catalog.h"
 
@@ -61,7 +63,7 @@ TEST(Packing, WrongUseIsRefused) {
 TEST(Packing, SequencesAreSharedOutEvenly) {
   const std::vector<double> work = {1, 9, 2, 8, 3, 7, 4, 6, 5, 5, 100};
   for (const int threads : {1, 2, 3, 4}) {
-    const SequenceShares shares = share_sequences(work, threads);
+    const SequenceShares shares = share_sequences(work, threads, 8);
     std::multiset<int64_t> seen(shares.together.begin(), shares.together.end());
     double most = 0, least = 1e9;
     for (const std::vector<int64_t>& of_thread : shares.alone) {
@@ -76,6 +78,29 @@ TEST(Packing, SequencesAreSharedOutEvenly) {
     EXPECT_LE(most, threads == 1 ? 150 : 1.15 * 50 / threads) << threads;
     EXPECT_GE(least, threads == 1 ? 150 : 0.8 * 50 / threads) << threads;
   }
+}
+
+// Where equal sequences leave some threads without one, the first are answered by all threads
+// together, but not where threads cannot split them into enough parts.
+TEST(Packing, WhatIsOverOfEqualSequencesIsSplit) {
+  const auto together = [](int64_t count, int threads, int64_t parts) {
+    const SequenceShares shares =
+        share_sequences(std::vector<double>(size_t(count), 1), threads, parts);
+    size_t most = 0;
+    for (const std::vector<int64_t>& of_thread : shares.alone)
+      most = std::max(most, of_thread.size());
+    return std::pair(std::ssize(shares.together), int64_t(most));
+  };
+  using Found = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(together(3, 2, 8), Found(1, 1));
+  EXPECT_EQ(together(4, 3, 8), Found(1, 1));
+  EXPECT_EQ(together(5, 3, 8), Found(2, 1));
+  EXPECT_EQ(together(6, 3, 8), Found(0, 2));
+  EXPECT_EQ(together(7, 3, 8), Found(1, 2));
+  EXPECT_EQ(together(4, 3, 1), Found(0, 2)) << "a head is one thread's";
+  EXPECT_EQ(together(20, 16, 8), Found(4, 1));
+  EXPECT_EQ(together(28, 16, 8), Found(0, 2)) << "eight threads would answer twelve";
+  EXPECT_EQ(together(101, 2, 8), Found(0, 51)) << "threads hardly wait";
 }
 
 struct PackedInputs {
@@ -145,7 +170,7 @@ TEST(Packing, WeightsGetTheGradientsOfAllSequences) {
     const std::vector<Var> inputs = {Var(x, needed)};
     weight.zero_grad();
     for (const double times : {1.0, 2.0}) {
-      const Var out = answer_each(packing, inputs, true, scaled);
+      const Var out = answer_each(packing, inputs, 1, true, scaled);
       out.backward(Tensor::full(out.shape(), 1));
       EXPECT_NEAR(weight.grad()[0], times * 15, 1e-5);
     }
@@ -154,7 +179,8 @@ TEST(Packing, WeightsGetTheGradientsOfAllSequences) {
     }
   }
   const NoGrad no_grad;
-  EXPECT_FALSE(answer_each(packing, std::vector<Var>{Var(x, true)}, true, scaled).requires_grad());
+  EXPECT_FALSE(
+      answer_each(packing, std::vector<Var>{Var(x, true)}, 1, true, scaled).requires_grad());
 }
 
 // Two that went at a time would add to one gradient.
@@ -173,7 +199,7 @@ TEST(Packing, SequencesThatShareWeightsGoBackwardOneAfterTheOther) {
                        });
     };
     const std::vector<Var> inputs = {Var(Tensor::full({10, 1}, 3), true)};
-    const Var out = answer_each(packing, inputs, shares, watched);
+    const Var out = answer_each(packing, inputs, 1, shares, watched);
     out.backward(Tensor::full(out.shape(), 1));
     EXPECT_EQ(by.size(), shares ? 1u : 2u);
   }
@@ -183,10 +209,58 @@ TEST(Packing, SequencesThatShareWeightsGoBackwardOneAfterTheOther) {
 TEST(Packing, TheSeedStaysAsItIs) {
   const Packing packing({2, 3});
   const Tensor seed = Tensor::full({5, 1}, 1), before = seed.clone();
-  const Var out = answer_each(packing, std::vector<Var>{Var(Tensor::full({5, 1}, 3), true)}, false,
-                              [](std::span<const Var> x) { return scale(x[0], 7); });
+  const Var out = answer_each(packing, std::vector<Var>{Var(Tensor::full({5, 1}, 3), true)}, 1,
+                              false, [](std::span<const Var> x) { return scale(x[0], 7); });
   out.backward(seed);
   for (int64_t i = 0; i < seed.size(); ++i) EXPECT_EQ(seed[i], before[i]);
+}
+
+// Pieces of recycled memory that no request can have while it lives, of the sizes of lists of
+// patterns: what makes one asks the system for memory.
+class Drained {
+ public:
+  Drained() {
+    for (size_t bytes = 2048; bytes <= 1 << 17; bytes *= 2)
+      for (int64_t before = recycled_fetches(); recycled_fetches() == before;)
+        held_.emplace_back(recycled_allocate(bytes), bytes);
+  }
+  ~Drained() {
+    for (const auto& [piece, bytes] : held_) recycled_free(piece, bytes);
+  }
+  Drained(const Drained&) = delete;
+  Drained& operator=(const Drained&) = delete;
+
+ private:
+  std::vector<std::pair<void*, size_t>> held_;
+};
+
+// Those of a call's lengths are kept, and that of a batch between two calls.
+TEST(Packing, PatternsAreMadeOnce) {
+  if (!allocations_are_ours()) GTEST_SKIP() << "a sanitizer counts allocations";
+  const ScopedThreads one(1);
+  const NoGrad no_grad;
+  const Packing packing({512, 300, 512, 450, 77});
+  EXPECT_EQ(packing.distinct(), 4);
+  const auto random = [](const Shape& shape) { return Var(Tensor::normal(shape, rng(5, "x"))); };
+  const Var x = random({packing.positions() * 4, 8}), all = random({2, 4, 512, 8});
+  const std::vector<Var> inputs = {x, x, x};
+  const Mask padded{false, {512, 400}};
+  const std::pair<const char*, std::map<std::string, ParamValue>> variants[] = {
+      {"local", {{"block", int64_t{1}}}}, {"bigbird", {{"block", int64_t{16}}}}, {"graph", {}}};
+  for (const auto& [name, params] : variants) {
+    const auto attention =
+        find_variant(name).build({.heads = 4, .head_dim = 8, .max_len = 512}, params);
+    const auto pass = [&] {
+      packed_forward(*attention, inputs, packing);
+      attention->forward(all, all, all, padded);
+    };
+    for (int i = 0; i < 2; ++i) pass();
+    const Drained drained;
+    const int64_t fetched = recycled_fetches(), allocated = allocations();
+    pass();
+    EXPECT_EQ(recycled_fetches() - fetched, 0) << name;
+    EXPECT_LT(allocations() - allocated, 20) << name << ": a graph has some for each position";
+  }
 }
 
 }  // namespace
