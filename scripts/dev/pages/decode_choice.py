@@ -78,10 +78,10 @@ def _at(length: int, lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], 
     if not held:
         return f"{said}; nothing else that was timed has finished scores within {KEPT} of its on {tasks}."
     found = [
-        _best("of caches of the same weights", same, whole) or "no cache of the same weights",
-        _best("of what is trained for itself", trained, whole) or "nothing that is trained for itself",
+        _best("of caches of the same weights", same, whole) or "no cache of the same weights that was scored is faster or smaller",
+        _best("of what is trained for itself", trained, whole) or "nothing that is trained for itself is",
     ]
-    return f"{said}; within {KEPT} of its score on {tasks} stay, {found[0]}; {found[1]}."
+    return f"{said}. Within {KEPT} of its score on {tasks}: {found[0]}; {found[1]}."
 
 
 def _best(of: str, held: list[Cell], whole: Cell) -> str:

@@ -47,7 +47,8 @@ def time_text(cell: Cell | None) -> str:
     time = time_of(cell)
     if cell is None or time is None:
         return "—"
-    return f"{seconds_text(time)} ±{100 * half_of(cell):.0f} %{mark_of(cell)}"
+    half = half_of(cell)
+    return f"{seconds_text(time)} ±{f'{100 * half:.0f}' if half < 1 else 'over 100'} %{mark_of(cell)}"
 
 
 def bytes_of(cell: Cell | None) -> float | None:
@@ -57,7 +58,10 @@ def bytes_of(cell: Cell | None) -> float | None:
 def ratio_of(cell: Cell | None, of: Cell | None) -> str:
     """Of two medians, with the marks of both."""
     own, other = time_of(cell), time_of(of)
-    return f"{own / other:.2f}{marks_of((cell, of))}" if own and other else "—"
+    if not own or not other:
+        return "—"
+    ratio = own / other
+    return f"{f'{ratio:.2f}' if ratio >= 0.1 else f'{ratio:.2g}'}{marks_of((cell, of))}"
 
 
 def lines_of(rows: Rows, threads: int = TWO) -> dict[str, dict[int, Cell]]:
