@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from attnbench.plots.kinds.kept import NOTE, Panel, looks_of, panels_of
-from attnbench.plots.rows.kept import is_whole, kept_text, kv_heads
+from attnbench.plots.rows.kept import evicts, is_whole, kept_text, kv_heads
 from attnbench.plots.rows.read import Cell
-from attnbench.plots.rows.settings import decodes, is_error, marks_of, scope_of
+from attnbench.plots.rows.settings import decodes, is_error, marks_of, scope_of, spec_text
 from attnbench.plots.rows.style import BASELINE, Look, Series
 
 from .book import Book, Json, facets, hollow, rounded, section, table
@@ -51,8 +51,16 @@ def _places(book: Book) -> Places:
     for cell in book.rows.of("speed"):
         if cell.ok and decodes(cell) and scope_of(cell) == "attention" and cell.metric("state_bytes"):
             place = tuple(cell.axes.get(name) for name in ("batch", "heads", "head_dim", "threads", "dtype"))
-            found.setdefault(place, {}).setdefault(kept_text(cell), []).append(cell)
+            found.setdefault(place, {}).setdefault(name_of(cell), []).append(cell)
     return found
+
+
+def name_of(cell: Cell) -> str:
+    """One name at every length: a window and a budget by their number, not by their share of the positions."""
+    params = dict(cell.params)
+    if method := evicts(cell):
+        return spec_text(cell.variant, [("evict", method), ("budget", f"{float(params['budget']):g}")])
+    return spec_text(cell.variant, cell.params) if "window" in params else kept_text(cell).replace("`", "")
 
 
 def _times(own: dict[str, list[Cell]], book: Book) -> Json:
@@ -63,7 +71,7 @@ def _times(own: dict[str, list[Cell]], book: Book) -> Json:
         "x": BYTES,
         "y": {"title": "seconds a token", "kind": "seconds", "log": True},
         "lines": [
-            {"series": book.series_of(cells[0]), "name": name.replace("`", ""), "points": [_point(c, book) for c in _by_length(cells)]}
+            {"series": book.series_of(cells[0]), "name": name, "points": [_point(c, book) for c in _by_length(cells)]}
             for name, cells in own.items()
         ],
     }
@@ -86,7 +94,7 @@ def _rows(own: dict[str, list[Cell]], book: Book) -> list[list[Any]]:
             time, of = c.metric("time_s.median") or 0.0, whole.get((c.length, kv_heads(c)[0]))
             exact = of.metric("time_s.median") if of else None
             heads = f"{kv_heads(c)[1]} over {kv_heads(c)[0]}"
-            shown = [name.replace("`", ""), heads, c.axes.get("threads"), c.length, rounded(time), rounded(time / exact) if exact else None]
+            shown = [name, heads, c.axes.get("threads"), c.length, rounded(time), rounded(time / exact) if exact else None]
             lines.append([*shown, c.metric("state_bytes"), marks_of([c]), book.cells([c])])
     return lines
 
