@@ -76,7 +76,7 @@ def packed_cell() -> dict[str, Any]:
     row = token("full", FULL, 1024, 65536, mode="forward", packed="uniform")
     del row["metrics"]["state_bytes"]
     packed = {"sequences": 4, "tokens": 2560, "useful": 0.625, "padded_tokens_per_s": 4000.0}
-    row["metrics"] |= {"tokens_per_s": 10000.0, "packed": packed | {"speedup": {"median": 2.5, "ci_low": 2.4, "ci_high": 2.6}}}
+    row["metrics"] |= {"tokens_per_s": 10000.0, "packed": packed | {"speedup": 2.5}}
     return row
 
 

@@ -155,12 +155,11 @@ def packings(path: Path) -> str:
     cells.sort(key=lambda c: (styles.place(c.variant), str(c.axes["packed"]), str(mode_of(c))))
     lines, before = [], None
     for c in (c for c in cells if c.ok):
-        packed, padded, times = c.metric("tokens_per_s"), c.metric("packed.padded_tokens_per_s"), c.metrics["packed"].get("speedup") or {}
-        ends = f" [{times['ci_low']:.2f}, {times['ci_high']:.2f}]" if {"ci_low", "ci_high"} <= set(times) else ""
-        rates = [f"{thousands_text(r)}{mark_of(c)}" if r else NONE for r in (packed, padded)]
+        rates = [f"{thousands_text(r)}{mark_of(c)}" if r else NONE for r in (c.metric("tokens_per_s"), c.metric("packed.padded_tokens_per_s"))]
+        times = c.metric("packed.speedup")
         lines.append([
             "" if c.variant == before else f"`{c.variant}`", f"`{c.axes['packed']}`", mode_of(c), f"{c.metric('packed.useful') or 0:.2f}",
-            *rates, f"{times['median']:.2f}{ends}{mark_of(c)}" if "median" in times else NONE,
+            *rates, f"{times:.2f}{mark_of(c)}" if times else NONE,
         ])  # fmt: skip
         before = c.variant
     heads = ["variant", "lengths", "pass", "useful share of the padded", "useful tokens a second: packed", "padded", "packed over padded"]

@@ -70,6 +70,12 @@ class Scores(InRows):
         kept = scored([replace(cell, metrics={**cell.metrics, "by_params": entries})])
         self.assertEqual([dict(c.params).get("evict") for c in kept], [None, "recent", "recent"])
 
+    def test_quest_has_no_score_below_a_page(self) -> None:
+        (cell,) = self.read(made.score_cells())[:1]
+        entries = [{"params": {"evict": "quest", "budget": b}, "test": 0.5, "stderr": 0.01, "reason": None} for b in (4.0, 15.0, 16.0, 0.1)]
+        kept = scored([replace(cell, metrics={**cell.metrics, "by_params": entries})])
+        self.assertEqual([dict(c.params).get("budget") for c in kept], [None, "16.0", "0.1"])
+
     def test_a_share_is_of_the_positions(self) -> None:
         cells = self.read(made.time_cells())
         shares = {kept_text(c): share_of(c) for c in cells if c.length == 4096 and c.axes["threads"] == 2}

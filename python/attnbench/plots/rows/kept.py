@@ -24,9 +24,14 @@ def scored(cells: Iterable[Cell]) -> list[Cell]:
     for cell in cells:
         out.append(cell)
         for entry in cell.metrics.get("by_params") or [] if cell.ok else []:
-            if entry.get("reason") is None:
+            if entry.get("reason") is None and not _below_a_page(entry["params"]):
                 out.append(_under(cell, canonical({**dict(cell.params), **entry["params"]}), entry))
     return out
+
+
+def _below_a_page(params: dict[str, Any]) -> bool:
+    """Whether the budget is no whole page: quest reads one then, and its score is that of a page."""
+    return params.get(EVICT) == QUEST and 1 <= float(params.get("budget", PAGE)) < PAGE
 
 
 def _under(cell: Cell, params: Params, entry: dict[str, Any]) -> Cell:
