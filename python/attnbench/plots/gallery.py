@@ -7,6 +7,7 @@ from .kinds.budget import budget
 from .kinds.crossing import crossings, relative
 from .kinds.curves import memory, speed
 from .kinds.fidelity import fidelity
+from .kinds.kept import kept
 from .kinds.length import distance, length
 from .kinds.overview import overview
 from .kinds.reach import reach
@@ -31,13 +32,14 @@ KINDS = {
     "learning": learning,
     "effort": effort,
     "state": state,
+    "kept": kept,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
     "budget": budget,
     "reach": reach,
 }
 # How the names of their pictures begin, where not with the kind.
-STEMS = {kind: f"accuracy-{kind}" for kind in ("distance", "slices", "length", "learning", "effort", "state")} | {"relative": "speed-relative"}
+STEMS = {kind: f"accuracy-{kind}" for kind in ("distance", "slices", "length", "learning", "effort", "state", "kept")} | {"relative": "speed-relative"}
 
 
 def draw_named(rows: Rows, start: str) -> list[Picture]:

@@ -207,7 +207,7 @@ def state(book: Book) -> Json | None:
             first = families[name][1][0]
             for is_hollow in (False, True):
                 points = [
-                    [size, rounded(score.mean), *_ends(score.mean, score.half), book.cells_named(score.cell)]
+                    [size, rounded(score.mean), *ends(score.mean, score.half), book.cells_named(score.cell)]
                     for size, score, _, _ in found_at
                     if score.is_unfinished == is_hollow
                 ]
@@ -234,5 +234,5 @@ def state(book: Book) -> Json | None:
     )
 
 
-def _ends(mean: float, half: float | None) -> list[float | None]:
+def ends(mean: float, half: float | None) -> list[float | None]:
     return [None, None] if half is None else [rounded(mean - half), rounded(mean + half)]

@@ -22,6 +22,7 @@ from .advice import advice
 from .book import Book
 from .comparison import comparison, growth
 from .curves import reach, state
+from .decoding import decoding
 from .equal_cost import equal_cost
 from .first_table import first_table
 from .history import Past, history
@@ -61,6 +62,7 @@ def document(
         scores.against_effort(tasks),
         scores.carries_over(tasks),
         state(book),
+        decoding(book),
         scores.tradeoff(tasks),
         equal_cost(book, tasks),
         comparison(book),

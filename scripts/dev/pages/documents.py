@@ -19,7 +19,7 @@ from attnbench.peers.__main__ import main as peers
 from attnbench.plots.rows.read import read_rows
 from dev.overhead import table as overhead
 
-from . import by_block, by_family, captured, catalog, locality, orders, passes, published, ranks
+from . import by_block, by_family, captured, catalog, decode_choice, decode_tables, locality, orders, passes, published, ranks
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: passes.shares(Path(rows)),
@@ -42,6 +42,14 @@ TABLES: dict[str, Callable[..., str]] = {
     "summary": lambda rows: captured.sentences(Path(rows)),
     "locality": lambda sweep: locality.table(Path(sweep)),
     "published": lambda tables, *rows: published.table(Path(tables), *map(Path, rows)),
+    "decode_types": lambda rows: decode_tables.types(Path(rows)),
+    "decode_states": lambda rows, scores: decode_tables.states(Path(rows), Path(scores)),
+    "decode_workloads": lambda rows: decode_tables.workloads(Path(rows)),
+    "decode_packed": lambda rows: decode_tables.packings(Path(rows)),
+    "decode_shapes": lambda rows: decode_tables.shapes(Path(rows)),
+    "decode_choice": lambda rows, scores: decode_choice.sentences(Path(rows), Path(scores)),
+    "decode_marks": lambda rows, scores: decode_choice.marks_told(Path(rows), Path(scores)),
+    "decode_picture": lambda scores, drawn: decode_choice.picture(Path(scores), drawn),
     "sources": lambda tables: published.sources(Path(tables)),
 }
 PLACE = re.compile(
@@ -56,6 +64,8 @@ FORMS = (("nsa", "compression", "mean"), ("dsa", "indexer", "per_head"), ("routi
 def printed(command: str) -> str:
     """What the command prints."""
     words = [str(ROOT / word) if word.endswith((".jsonl", ".toml")) else word for word in shlex.split(command)]
+    if missing := [word for word in shlex.split(command) if word.endswith(".jsonl") and not (ROOT / word).exists()]:
+        return f"Not measured yet: there is no {' and no '.join(f'`{word}`' for word in missing)}."
     if words[0] in TABLES:
         rows = [Path(word) for word in words[1:] if word.endswith(".jsonl") and words[0] != "overhead"]  # whose rows are others
         return with_forms(TABLES[words[0]](*words[1:]), rows)

@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
         found = documents.documents()
         self.assertEqual(
             [path.name for path in found],
-            ["README.md", "blocks.md", "locality.md", "peers.md", "performance.md", "published.md", "recurrences.md", "reference.md", "survey.md",
+            ["README.md", "blocks.md", "decoding.md", "locality.md", "peers.md", "performance.md", "published.md", "recurrences.md", "reference.md", "survey.md",
              "variants.md"],  # fmt: skip
         )
         for path in found:
@@ -52,7 +52,7 @@ class Documents(unittest.TestCase):
             for command in documents.commands(text):
                 for word in shlex.split(command):
                     if word.endswith(".jsonl"):
-                        self.assertTrue((ROOT / word).exists(), command)
+                        self.assertTrue((ROOT / word).exists() or "Not measured yet" in documents.printed(command), command)
             self.assertEqual(documents.renewed(text), text, path.name)
 
 

@@ -48,6 +48,7 @@ class Cell:
     is_referenced: bool | None = None  # compared with declared mathematics; None: older rows
     verified: dict[str, Any] = field(default_factory=dict)  # how its own answer was compared
     sources: dict[str, str] = field(default_factory=dict)  # hashes of the code and the data behind it
+    witness: dict[str, list[float]] = field(default_factory=dict)  # rates of work that never changes, beside each visit
 
     @property
     def ok(self) -> bool:
@@ -379,6 +380,7 @@ def _cell(row: dict[str, Any]) -> Cell:
         is_referenced=row.get("referenced"),
         verified=row.get("verified") or {},
         sources=row.get("source") or {},
+        witness=row.get("witness") or {},
     )
 
 

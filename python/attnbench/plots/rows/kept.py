@@ -1,0 +1,123 @@
+"""What decoders keep: scores of the same weights under other caches (`run --test-with`), each as a cell of its own with the bytes of
+its state; the share of the positions that a setting keeps; and the line that a cell lies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from .read import Cell, Params, canonical
+from .style import BASELINE
+
+EVICT, NONE, QUEST = "evict", "none", "quest"
+TYPED = "kv_dtype"  # the axis of numbers of fewer bits
+PAGE = 16  # positions that quest bounds together, variants/softmax/eviction.h
+POSITION, SCORE, WEIGHT = 4, 8, 4  # bytes that are held beside a key and its value, variants/softmax/held_positions.h
+RECORDS = {"h2o": SCORE + WEIGHT, "norm": SCORE, "random": SCORE, "tova": WEIGHT}
+SCORED = ("metric", "chance", "shortcuts", "control", "lift", "ended_by", "stopped_by", "parameters")  # what all scores of a training share
+
+
+def scored(cells: Iterable[Cell]) -> list[Cell]:
+    """The cells, and behind each the scores of its weights with other parameters."""
+    out = []
+    for cell in cells:
+        out.append(cell)
+        for entry in cell.metrics.get("by_params") or [] if cell.ok else []:
+            if entry.get("reason") is None and not _below_a_page(entry["params"]):
+                out.append(_under(cell, canonical({**dict(cell.params), **entry["params"]}), entry))
+    return out
+
+
+def _below_a_page(params: dict[str, Any]) -> bool:
+    """Whether the budget is no whole page: quest reads one then, and its score is that of a page."""
+    return params.get(EVICT) == QUEST and 1 <= float(params.get("budget", PAGE)) < PAGE
+
+
+def _under(cell: Cell, params: Params, entry: dict[str, Any]) -> Cell:
+    shared = {name: cell.metrics[name] for name in SCORED if name in cell.metrics}
+    told = {"test": entry["test"], "test_stderr": entry["stderr"], "state_bytes": evicted_bytes(cell, params)}
+    return replace(cell, params=params, metrics={**shared, **told})
+
+
+def evicted_bytes(cell: Cell, params: Params) -> int | None:
+    """What decoding keeps with these parameters of eviction, from what the same model keeps with all positions; None where that is not told."""
+    whole, length = cell.metric("state_bytes"), cell.length
+    method = dict(params).get(EVICT, NONE)
+    if not whole or not length:
+        return None
+    if method == NONE:
+        return int(whole)
+    position = whole / length  # of all layers and heads
+    if method == QUEST:
+        return int(position * (length + -(-length // PAGE)))
+    heads = int(cell.training.get("layers") or 1) * int(cell.training.get("kv_heads") or cell.training.get("heads") or 1)
+    return int(slots(float(dict(params)["budget"]), length) * (position + heads * (POSITION + RECORDS.get(method, 0))))
+
+
+def slots(budget: float, length: int) -> int:
+    """Positions that are kept, and the step's own."""
+    return min((int(budget) if budget >= 1 else max(1, int(budget * length + 1e-9))) + 1, length)
+
+
+def evicts(cell: Cell) -> str:
+    """The method that chooses what is kept or read; empty where all is."""
+    method = dict(cell.params).get(EVICT, NONE)
+    return "" if method == NONE else str(method)
+
+
+def kv_heads(cell: Cell) -> tuple[int, int]:
+    """Heads of keys and of queries."""
+    told = {**cell.training, **cell.axes}
+    heads = int(told.get("heads") or 1)
+    return int(told.get("kv_heads") or heads), heads
+
+
+def share_of(cell: Cell) -> float | None:
+    """The share of the positions that a setting keeps or reads, by its parameters; None where none says so."""
+    params, length = dict(cell.params), cell.length
+    if not length:
+        return None
+    if evicts(cell):
+        budget = float(params["budget"])
+        return min(budget if budget < 1 else budget / length, 1.0)
+    if "window" in params and set(params) <= {"window", "sinks"}:
+        return min((float(params["window"]) + float(params.get("sinks", 0))) / length, 1.0)
+    if "keys" in params:
+        return min(float(params["keys"]) / length, 1.0)
+    return None
+
+
+def line_of(cell: Cell) -> str:
+    """The name of the line that joins a cell with others of its kind: of exact attention the method of eviction, else the variant."""
+    return evicts(cell) or (BASELINE if cell.variant == BASELINE else cell.variant)
+
+
+def is_exact_cache(cell: Cell) -> bool:
+    """Whether it is so, and no heads share keys."""
+    own, heads = kv_heads(cell)
+    return is_whole(cell) and own == heads
+
+
+def is_whole(cell: Cell) -> bool:
+    """Whether all keys and values are read as they are, whatever heads share them."""
+    return cell.variant == BASELINE and not evicts(cell) and not cell.axes.get(TYPED)
+
+
+def share_text(share: float) -> str:
+    """`1/16`."""
+    return f"1/{round(1 / share)}" if share < 1 else "all"
+
+
+def kept_text(cell: Cell) -> str:
+    """What a line of the table keeps, alike at every length: `full`, 8 over 2 heads; `sinks`, a window of 1/4."""
+    params, share, (own, heads) = dict(cell.params), share_of(cell), kv_heads(cell)
+    if method := evicts(cell):
+        return f"`{BASELINE}[evict={method}]`, {share_text(share or 1)} of the positions"
+    if cell.axes.get(TYPED):
+        return f"`{BASELINE}`, {cell.axes[TYPED]}"
+    if cell.variant == BASELINE:
+        return f"`{BASELINE}`, {heads} query heads over {own}"
+    if "window" in params and share is not None:
+        return f"`{cell.variant}`, a window of {share_text(share)}"
+    return f"`{cell.variant}[keys={params['keys']}]`" if "keys" in params else f"`{cell.variant}`"

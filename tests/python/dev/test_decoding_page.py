@@ -1,0 +1,156 @@
+"""The page of decoding, on made-up rows whose numbers follow from formulas."""
+
+from __future__ import annotations
+
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+from typing import Any
+
+from attnbench._place import ROOT
+from dev.pages import decode_choice, decode_tables, documents
+
+from .. import decoding_rows as made
+
+TAKES = "takes 8.39 ms a token and keeps 8 MiB"
+CHOSEN = "of caches of the same weights, `full[evict=h2o]`, 1/4 of the positions with least time and fewest bytes, 2.1 ms (0.25 of its time) and 2 MiB"
+
+
+class OnRows(unittest.TestCase):
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = Path(held.name)
+
+    def rows(self, cells: list[dict[str, Any]] | None = None) -> Path:
+        return made.written(self.folder / "times.jsonl", made.time_cells() if cells is None else cells)
+
+    def scores(self, *unfinished: str) -> Path:
+        return made.written(self.folder / "scores.jsonl", made.score_cells(unfinished))
+
+    def lines(self, table: str) -> list[list[str]]:
+        return [[word.strip() for word in line.strip("|").split("|")] for line in table.splitlines()[2:] if line.startswith("|")]
+
+
+class Tables(OnRows):
+    def test_types_stand_beside_float32_what_is_asked_and_the_floor(self) -> None:
+        first, _, third, _, long = self.lines(decode_tables.types(self.rows()))[:5]
+        # 8 MiB fit the last cache: over the best witness, 60 GB/s, 140 us of 8.39 ms.
+        self.assertEqual(first, ["4k", "`float32`", "8.39 ms ±1 %", "—", "—", "8 MiB", "—", "—", "140 µs, L3", "0.02"])
+        self.assertEqual(third, ["", "`int8`", "2.1 ms ±1 %", "0.25", "≤ 0.35", "2 MiB", "0.250", "≤ 0.28", "35 µs, L3", "0.02"])
+        # 32 MiB do not fit beside what is read besides: over 20 GB/s from memory, 1.68 ms of 33.6 ms.
+        self.assertEqual(long[8:], ["1.68 ms, memory", "0.05"])
+
+    def test_a_line_of_states_has_times_bytes_and_the_scores_of_its_share(self) -> None:
+        table = self.lines(decode_tables.states(self.rows(), self.scores()))
+        by = {line[0]: line[1:] for line in table}
+        self.assertEqual(list(by)[:2], ["`full`, 8 query heads over 8", "`full`, 8 query heads over 2"])
+        self.assertEqual(by["`full`, 8 query heads over 8"][:3], ["33.6 ms ±1 %", "4.00", "32 MiB"])
+        self.assertEqual(by["`full`, 8 query heads over 2"][-2:], ["0.99 ± 0.00"] * 2, "of one head of keys for four of queries")
+        self.assertEqual(by["`full[evict=h2o]`, 1/4 of the positions"][3:], ["8.39 ms ±1 %", "0.25", "8 MiB", "0.98 ± 0.00", "0.98 ± 0.00"])
+        self.assertEqual(by["`full[evict=h2o]`, 1/16 of the positions"][-2:], ["0.60 ± 0.00"] * 2)
+        self.assertEqual(by["`truncated`, a window of 1/8"][-2:], ["0.40 ± 0.00"] * 2)
+
+    def test_a_share_that_nothing_like_it_was_scored_with_has_no_score(self) -> None:
+        cells = made.time_cells() + [made.token("truncated", {"window": n // 2}, n, 4096.0) for n in made.LENGTHS]
+        by = {line[0]: line[1:] for line in self.lines(decode_tables.states(self.rows(cells), self.scores()))}
+        self.assertEqual(by["`truncated`, a window of 1/2"][-2:], ["—", "—"])
+
+    def test_a_number_carries_its_marks(self) -> None:
+        cells = made.time_cells()
+        for row in cells:
+            if row["axes"]["threads"] == 1 and row["axes"]["length"] == 4096 and "kv_dtype" not in row["axes"]:
+                row["noisy"] = ["witness"]
+            if row["variant"]["name"] == "linear":
+                del row["verified"]
+        path = self.rows(cells)
+        first, second = self.lines(decode_tables.types(path))[:2]
+        self.assertEqual((first[2], first[9], second[3]), ("8.39 ms ±1 %*", "0.02*", "0.50*"))
+        by = {line[0]: line[1:] for line in self.lines(decode_tables.states(path, self.scores("linear")))}
+        self.assertEqual((by["`linear`"][0], by["`linear`"][-1]), ("524 µs ±1 %?", "0.30† ± 0.00"))
+        told = decode_choice.marks_told(path, self.scores("linear"))
+        self.assertEqual([line[:5] for line in told.splitlines()], ["- `†`", "- `?`", "- `*`"])
+
+    def test_what_gave_no_number_is_told_with_the_reason(self) -> None:
+        refused = made.token("truncated", {"window": 2048}, 16384, 1.0)
+        refused |= {"status": "skipped", "reason": "no room", "metrics": None, "samples": None}
+        told = decode_tables.states(self.rows([c for c in made.time_cells() if c["variant"]["name"] == "full"] + [refused]), self.scores())
+        self.assertIn("Skipped: no room (`truncated`, a window of 1/8 at 16,384).", told)
+
+    def test_workloads_and_packed_sequences_have_the_figures_of_their_rows(self) -> None:
+        path = self.rows(made.serving_cells() + [made.packed_cell()])
+        self.assertEqual(self.lines(decode_tables.workloads(path)), [
+            ["`q64_2q1kv1k`", "1", "`linear`", "80 ms", "4 ms", "90 ms", "500", "64 KiB"],
+            ["`q64_2q1kv1k`", "2", "`linear`", "40 ms", "2 ms", "45 ms", "1k", "64 KiB"]])  # fmt: skip
+        self.assertEqual(self.lines(decode_tables.packings(path)),
+                         [["`full`", "`uniform`", "forward", "0.62", "10k", "4k", "2.50"]])  # fmt: skip
+
+    def test_a_model_has_the_sum_of_its_layers(self) -> None:
+        known = self.folder / "shapes.toml"
+        layers = '{ count = 3, variant = "full", heads = 4, head_dim = 16 }, { count = 2, variant = "truncated[window=8]", heads = 4, head_dim = 16 }'
+        known.write_text(f'[[shape]]\nname = "m"\nlayers = [{layers}]\n', encoding="utf-8")
+        plain = {"heads": 4, "head_dim": 16, "kv_heads": None}
+        cells = [made.token("full", made.FULL, 64, 1e6, **plain), made.token("truncated", {"window": 8}, 64, 1e5, **plain)]
+        for row in cells:
+            del row["axes"]["kv_heads"]
+        (line,) = self.lines(decode_tables.shapes(self.rows(cells), known))
+        self.assertEqual(line[2:], ["64", "1 ms ±1 % + 100 µs ±1 %", "3.2 ms", "3.05 MiB"])  # 3 x 1 ms + 2 x 0.1 ms, 3.2e6 bytes
+        (line,) = self.lines(decode_tables.shapes(self.rows(cells[:1]), known))
+        self.assertEqual(line[4:], ["—", "—"], "a layer is missing")
+
+
+class Sentences(OnRows):
+    def told(self, *unfinished: str) -> list[str]:
+        return decode_choice.sentences(self.rows(), self.scores(*unfinished)).splitlines()
+
+    def test_the_least_of_what_keeps_its_recall_is_named_for_each_length(self) -> None:
+        short, long, constant, types = self.told()
+        self.assertIn(f"At **4k** and 2 threads exact attention {TAKES}. Within 0.05 of its score", short)
+        self.assertIn(CHOSEN, short)  # recent is as fast, and loses its recall
+        self.assertTrue(short.endswith("`gated_deltanet` with least time and fewest bytes, 524 µs (0.062 of its time) and 512 KiB (0.062 of its bytes)."))
+        self.assertIn("At **16k**", long)
+        self.assertIn("`linear` 524 µs (0.016 of its time) and 512 KiB (0.016 of its bytes), `mqar` 0.30 ± 0.00", constant)
+        self.assertIn("`int8` 0.25 of the time (asked ≤ 0.35) and 0.25 of the bytes", types)
+
+    def test_a_training_that_was_cut_off_has_no_rank(self) -> None:
+        short = self.told("gated_deltanet")[0]
+        self.assertTrue(short.endswith("nothing that is trained for itself is."), short)
+
+    def test_where_exact_attention_is_cut_off_nothing_is_ranked(self) -> None:
+        cells = made.score_cells()
+        for row in cells:
+            if row["variant"]["name"] == "full":
+                row["metrics"]["ended_by"] = "steps"
+        short = decode_choice.sentences(self.rows(), made.written(self.folder / "cut.jsonl", cells)).splitlines()[0]
+        self.assertIn("nothing else that was timed has finished scores within 0.05", short)
+
+    def test_what_the_intervals_do_not_tell_apart_is_named(self) -> None:
+        cells = made.time_cells() + [made.token("truncated", {"window": n // 8 + 1}, n, n * 128.0) for n in made.LENGTHS]
+        scores = made.score_cells()
+        for row in scores:
+            if row["variant"]["name"] in ("linear", "truncated"):
+                row["metrics"]["test"] = 0.99
+        short = decode_choice.sentences(self.rows(cells), made.written(self.folder / "near.jsonl", scores)).splitlines()[0]
+        self.assertIn("(not told apart from", short)
+
+
+class Page(unittest.TestCase):
+    def test_rows_that_are_not_there_are_named(self) -> None:
+        self.assertEqual(documents.printed("decode_types results/reference/none.jsonl"), "Not measured yet: there is no `results/reference/none.jsonl`.")
+
+    def test_the_picture_has_a_link_once_it_is_drawn(self) -> None:
+        drawn = "results/reference/plots/accuracy-state.png"
+        self.assertTrue(decode_choice.picture(ROOT / "results/reference/quick.jsonl", drawn).endswith("](reference/plots/accuracy-state.png)"))
+        self.assertIn("Not drawn yet", decode_choice.picture(ROOT / "results/reference/quick.jsonl", "results/reference/no-plots/accuracy-kept.png"))
+
+    def test_the_sweep_times_what_the_page_compares(self) -> None:
+        sweep = tomllib.loads((ROOT / "results" / "reference" / "decoding.toml").read_text(encoding="utf-8"))["sweep"]
+        typed = [s["axes"] for s in sweep if "bfloat16" in s["axes"].get("kv_dtype", ())]
+        self.assertEqual([axes["threads"] for axes in typed], [1])
+        for axes in (s["axes"] for s in sweep if s["axes"].get("mode") == "decode"):
+            self.assertEqual((axes["heads"], axes["head_dim"], axes["length"]), (8, 128, [4096, 16384, 65536]))
+
+
+if __name__ == "__main__":
+    unittest.main()
