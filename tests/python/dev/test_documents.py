@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
         found = documents.documents()
         self.assertEqual(
             [path.name for path in found],
-            ["README.md", "blocks.md", "locality.md", "peers.md", "performance.md", "published.md", "recurrences.md", "reference.md", "survey.md",
+            ["README.md", "blocks.md", "decoding.md", "locality.md", "peers.md", "performance.md", "published.md", "recurrences.md", "reference.md", "survey.md",
              "variants.md"],  # fmt: skip
         )
         for path in found:
