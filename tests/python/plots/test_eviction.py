@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,6 +15,7 @@ from attnbench.plots.layout.page import Picture
 from attnbench.plots.rows.read import NothingDrawn, Rows
 from attnbench.plots.rows.style import MARKERS, Styles
 
+from .. import fixture
 from . import probe_rows
 from .test_trades import rows
 
@@ -38,7 +40,9 @@ def scored(seed: int = 0, task: str = "mqar", budgets: tuple[float, ...] = (4.0,
 
 
 def pictures(*lines: dict[str, Any]) -> tuple[Rows, list[Picture]]:
-    held = rows(*lines)
+    """Of a catalogue in which `sinks` is a variant, and other variants follow."""
+    listed = [{"name": name, "order": order, "family": "pattern", "params": {}} for order, name in enumerate(("full", "sinks", *"abcdef"))]
+    held = replace(rows(*lines), runs=[{**fixture.header(), "variants": listed}])
     return held, draw_all(held, "eviction")
 
 
@@ -97,7 +101,10 @@ class Drawn(unittest.TestCase):
             self.assertEqual(sorted(len(line.get_xdata()) for line in drawn), [2, *[3] * len(METHODS)], "quest has no point below its page")
             looks = {(line.get_marker(), str(line._unscaled_dash_pattern)) for line in drawn}
             self.assertEqual(len(looks), len(drawn), "legible without colours")
-            self.assertEqual({t.get_text() for t in axes.texts} & set(METHODS), set(METHODS))
+        named = {text.get_text(): line for legend in picture.figure.legends for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)}
+        self.assertEqual(set(named) - {"chance", "best shortcut"}, {"full", *METHODS})
+        for look in (lambda line: line.get_marker(), lambda line: str(line._unscaled_dash_pattern)):
+            self.assertEqual(len({look(named[name]) for name in METHODS}), len(METHODS), "no two methods share a marker or a dash")
         self.assertEqual(len(picture.data), 3 * (3 * (1 + len(METHODS)) - 1))
         first = picture.data.to_dict("records")[0]
         self.assertEqual((first["variant"], first["budget"], first["test"]), ("full", 4.0, EXACT))
@@ -105,7 +112,7 @@ class Drawn(unittest.TestCase):
     def test_a_training_that_was_cut_off_is_hollow_and_marked(self) -> None:
         _, (picture,) = pictures(scored(ended_by="steps"))
         (axes,) = [a for a in picture.figure.axes if a.axison]
-        self.assertTrue(any("tova\u2020" in t.get_text() for t in axes.texts))
+        self.assertEqual(axes.get_title(loc="left"), "mqar\u2020")
         drawn = [line for line in axes.lines if line.get_marker() in MARKERS and list(line.get_xdata())[-2:] == [16, 64]]
         self.assertEqual(({line.get_linestyle() for line in drawn}, len(drawn)), ({"None"}, 1 + len(METHODS)))
 

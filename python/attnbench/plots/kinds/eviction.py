@@ -9,15 +9,16 @@ from dataclasses import replace
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ..layout.axes import LEVELS, level_entries, make_room
+from ..layout.axes import LEVELS, entry, level_entries
 from ..layout.page import Picture
+from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.read import Cell, Rows, canonical
-from ..rows.scores import ONE_SEED, TaskGroup, over_seeds, task_groups
-from ..rows.settings import SETTING, told_apart, winners, without_settings
+from ..rows.scores import ONE_SEED, TaskGroup, over_seeds, series_of, task_groups
+from ..rows.settings import SETTING, marks_of, told_apart, winners, without_settings
 from ..rows.style import Series, Styles
 from ..rows.terms import EXACT
-from .accuracy import Line, Points, TaskPage, cell_lines, draw_lines, finish_lines, task_pages
+from .accuracy import Line, Points, TaskPage, cell_lines, draw_lines, task_pages
 
 NOTE = (
     "Weights are trained once with exact attention and scored with every position as a step of a decoder that keeps so many positions of each "
@@ -63,7 +64,9 @@ def by_method(rows: Rows) -> Rows:
         own = {"test": cell.metric("test"), "stderr": cell.metric("test_stderr")}
         each = {EXACT: {budget: own for kept in each.values() for budget in kept}, **each}
         out += [replace(cell, variant=m, params=settings, metrics={**cell.metrics, KEPT: kept}) for m, kept in each.items()]
-    return replace(rows, cells=out)
+    # A method may have the name of a variant, whose place in the catalogue says nothing of the look of its line.
+    runs = [{name: value for name, value in run.items() if name != "variants"} for run in rows.runs]
+    return replace(rows, cells=out, runs=runs)
 
 
 def points_by_budget(cells: Sequence[Cell]) -> Points:
@@ -82,33 +85,35 @@ def budgets_of(cells: Sequence[Cell]) -> list[float]:
 def eviction(rows: Rows, _: Styles) -> list[Picture]:
     """A share of the positions and a number of them are not one axis: a task has the budgets of its rows, of one kind."""
     held = by_method(rows)
-    groups = task_groups(held.of("accuracy"))
+    groups, styles = task_groups(held.of("accuracy")), Styles(held)
     kind = TaskPage(
         "accuracy-eviction",
         "Accuracy under caches that forget",
         "test score of the weights of exact attention",
         ("further up and to the left is better", "further down and to the left"),
-        level_entries(g.levels for g in groups),
+        [*(entry(s.look.line(), s.label) for s in series_of(groups, styles)), *level_entries(g.levels for g in groups)],
         draw=_draw,
         table=_table,
     )
-    return task_pages(kind, held, Styles(held), groups, lambda *_: (NOTE,))
+    return task_pages(kind, held, styles, groups, lambda *_: (NOTE,))
 
 
 def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
+    """All lines end in one point, that of the whole cache: the legend names them, and the panel's title has their marks."""
+    axes.set_title(axes.get_title(loc="left") + marks_of(place.panel.cells), pad=16)
     levels = place.panel.levels
     for level, value in levels.items():
         axes.axhline(value, **LEVELS[level], zorder=1.5)
-    ends = draw_lines(axes, place, points_by_budget, levels.values())
+    draw_lines(axes, place, points_by_budget, levels.values())
     budgets = budgets_of(place.panel.cells)
     axes.set_xscale("log", base=2)
-    axes.set_xlim(left=budgets[0] / (budgets[-1] / budgets[0]) ** 0.06)
-    share = make_room(axes, ends, budgets[-1])
+    room = (budgets[-1] / budgets[0]) ** 0.06
+    axes.set_xlim(budgets[0] / room, budgets[-1] * room)
     axes.xaxis.set_major_locator(FixedLocator(budgets))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:g}"))
     axes.set_xlabel("share of the positions that is kept" if budgets[-1] < 1 else "positions that are kept")
-    finish_lines(axes, place, points_by_budget, ends, share)
+    grey_lines(axes, ([p[:2] for p in points_by_budget(s.cells)] for s in place.others))
 
 
 def _table(group: TaskGroup, series: list[Series]) -> list[Line]:
