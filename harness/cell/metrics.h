@@ -109,7 +109,8 @@ struct ScoreAtLength {  // of the same weights at `factor` times the length of t
 struct ScoreWithParams {  // of the same weights with other parameters of the variant
   Params params;
   std::optional<double> test, standard_error;
-  std::string reason;  // why there is no score
+  std::vector<DistanceScore> by_distance;  // empty too in rows of earlier versions
+  std::string reason;                      // why there is no score
 };
 
 struct ScoreOnTask {  // of the same weights on the task with other parameters

@@ -99,6 +99,7 @@ void fields(Archive& archive, ScoreWithParams& with) {
   archive("params", with.params);
   archive("test", with.test);
   archive("stderr", with.standard_error);
+  archive.maybe("by_distance", with.by_distance);
   archive.text_or_null("reason", with.reason);
 }
 

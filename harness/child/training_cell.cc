@@ -35,9 +35,9 @@ std::vector<LearningPoint> learning_curve(const TrainResult& found) {
   return points;
 }
 
-std::vector<DistanceScore> distance_scores(const TrainResult& found) {
+std::vector<DistanceScore> distance_scores(const std::vector<DistanceBin>& bins) {
   std::vector<DistanceScore> scores;
-  for (const DistanceBin& bin : found.by_distance)
+  for (const DistanceBin& bin : bins)
     scores.push_back({.from = bin.from,
                       .to = bin.to,
                       .labels = bin.labels,
@@ -88,6 +88,7 @@ std::vector<ScoreWithParams> params_scores(const TrainResult& found) {
     if (!with.score) continue;
     scores.back().test = with.score->value;
     scores.back().standard_error = with.score->standard_error;
+    scores.back().by_distance = distance_scores(with.score->by_distance);
   }
   return scores;
 }
@@ -225,7 +226,7 @@ CellResult accuracy(const CellKey& key) {
   AccuracyMetrics metrics{.metric = task.metric,
                           .test = found.test,
                           .test_stderr = found.test_stderr,
-                          .by_distance = distance_scores(found),
+                          .by_distance = distance_scores(found.by_distance),
                           .slices = slice_scores(found),
                           .by_example = figures_by_example(found),
                           .validation = found.validation,

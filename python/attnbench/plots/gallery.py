@@ -6,6 +6,7 @@ from .kinds.accuracy import accuracy
 from .kinds.budget import budget
 from .kinds.crossing import crossings, relative
 from .kinds.curves import memory, speed
+from .kinds.eviction import eviction
 from .kinds.fidelity import fidelity
 from .kinds.kept import kept
 from .kinds.length import distance, length
@@ -33,13 +34,14 @@ KINDS = {
     "effort": effort,
     "state": state,
     "kept": kept,
+    "eviction": eviction,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
     "budget": budget,
     "reach": reach,
 }
 # How the names of their pictures begin, where not with the kind.
-STEMS = {kind: f"accuracy-{kind}" for kind in ("distance", "slices", "length", "learning", "effort", "state", "kept")} | {"relative": "speed-relative"}
+STEMS = {kind: f"accuracy-{kind}" for kind in ("distance", "slices", "length", "learning", "effort", "state", "kept", "eviction")} | {"relative": "speed-relative"}
 
 
 def draw_named(rows: Rows, start: str) -> list[Picture]:

@@ -19,7 +19,7 @@ from attnbench.peers.__main__ import main as peers
 from attnbench.plots.rows.read import read_rows
 from dev.overhead import table as overhead
 
-from . import by_block, by_family, captured, catalog, decode_choice, decode_tables, locality, orders, passes, published, ranks
+from . import by_block, by_family, captured, catalog, decode_choice, decode_tables, evicted, locality, orders, passes, published, ranks
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: passes.shares(Path(rows)),
@@ -40,6 +40,8 @@ TABLES: dict[str, Callable[..., str]] = {
     "learning": lambda rows: by_block.learning(Path(rows)),
     "orders": lambda rows: orders.orders(Path(rows)),
     "summary": lambda rows: captured.sentences(Path(rows)),
+    "evicted": lambda rows: evicted.table(Path(rows)),
+    "evicted_far": lambda rows: evicted.distances(Path(rows)),
     "locality": lambda sweep: locality.table(Path(sweep)),
     "published": lambda tables, *rows: published.table(Path(tables), *map(Path, rows)),
     "decode_types": lambda rows: decode_tables.types(Path(rows)),

@@ -185,6 +185,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "metrics.by_params[1].test: expected null"},
         Breakage{"accuracy", "/metrics/by_params/0/params", "",
                  "metrics.by_params[0].params: missing"},
+        Breakage{"accuracy", "/metrics/by_params/0/by_distance", "0.5",
+                 "metrics.by_params[0].by_distance: expected array"},
         Breakage{"accuracy", "/metrics/by_task/0/test", "null",
                  "metrics.by_task[0].test: expected number"},
         Breakage{"accuracy", "/metrics/by_task/0/test", "1.5",

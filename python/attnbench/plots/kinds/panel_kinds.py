@@ -15,6 +15,7 @@ from ..rows.units import length_text
 from .accuracy import Points
 from .crossing import LABEL, baseline_name, ratios, verdicts
 from .curves import PEAK, time_of
+from .eviction import by_method, points_by_budget
 from .length import beyond_training, by_distance
 from .length import points_by_distance as points_by_distance
 from .length import points_by_length as points_by_length
@@ -254,6 +255,12 @@ def state(rows: Rows, styles: Styles) -> list[LinePanel]:
     return out
 
 
+def eviction(rows: Rows, _: Styles) -> list[LinePanel]:
+    held = by_method(rows)
+    x = Scale("positions that are kept", "length", True)
+    return _by_task("accuracy-eviction", task_groups(held.of("accuracy")), Styles(held), x, with_ends(points_by_budget))
+
+
 def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
     """Variant by task: the mean test score."""
     groups = task_groups(chosen_on_validation(rows.of("accuracy")))
@@ -326,6 +333,7 @@ KINDS: dict[str, Callable[[Rows, Styles], list]] = {
     "length": length,
     "learning": learning,
     "state": state,
+    "eviction": eviction,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
     "heat-scores": heat_scores,
