@@ -196,7 +196,7 @@ class OutputsOfApply(FaultCase):
         self.assertEqual(list(self.other.iterdir()), [])
 
     def test_a_place_that_cannot_be_written(self) -> None:
-        for place in ("missing/s.npy", "other"):
+        for place in ("q.npy/s.npy", "other"):
             self.assert_none_is_written([*self.decoding, "--seen", place], place)
 
     def test_all_are_written(self) -> None:
