@@ -188,7 +188,9 @@ void check_at(const Subject& subject, const AttentionShape& shape, int64_t kv_he
   move_weights(*attention, 67);
   const DecodingCase c{*attention, shape, kv_heads, kDecodingGap * subject.info.rounding};
   compare_rows(c, 1, verdict);
-  compare_rows(c, 3, verdict);  // logits of up to 50 or so
+  // Logits of up to 50 or so. There a weight is 0 or 1, and sums over heads, by which some forget,
+  // tie.
+  if (!c.forgets() || kv_heads == shape.heads) compare_rows(c, 3, verdict);
   compare_states(c, verdict);
   compare_turns(c, verdict);
   compare_costs(c, verdict);

@@ -289,7 +289,7 @@ TEST(Eviction, EveryMethodKeepsWhatTheReferenceKeeps) {
   const VariantInfo& full = find_variant("full");
   const AttentionShape shape{.heads = 4, .head_dim = 8, .causal = true};
   for (const auto& each : names_of(Evict{}))
-    for (const double budget : {8.0, 33.0, 0.3})
+    for (const double budget : {8.0, 33.0, 0.3, 0.0625})
       for (const char* const when : {"always", "prompt"}) {
         std::map<std::string, ParamValue> given = {
             {"evict", std::string(each.name)}, {"budget", budget}, {"when", std::string(when)}};
