@@ -3,8 +3,8 @@
 # makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources, without FLOAT_SOURCES, with real = double in
 # namespace attn_f64. It depends on those of DEPS that exist in double.
 # COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
-# cold: it checks gradients and computes references. COLD code with a precompiled header of its own checks the indices of the standard
-# library's containers: a wrong one ends the program.
+# cold: it checks gradients and computes references. COLD code that shares the precompiled header of attn_store
+# checks the indices of the standard library's containers: a wrong one ends the program, as it would under a sanitizer.
 # Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of other libraries
 # are compiled once ("precompiled header"). FAMILIES: sources that are compiled with others of their folder, as SOURCES are with
 # each other. ALONE: sources that are compiled one by one, such as kernels and what Highway includes again for each instruction

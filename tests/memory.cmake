@@ -1,7 +1,7 @@
-# The tests under AddressSanitizer: core, variants, tasks and what trains, measures, checks and verifies them. Code of plans, tables,
-# comparisons and the command line does no arithmetic on addresses. The standard library checks its indices in every build
-# (attn_library's COLD), and scripts/fuzz runs its readers under both sanitizers. So preset dev does not compile that code. Preset
-# dev-all does, and runs every test.
+# The tests under AddressSanitizer: core, variants, tasks and what trains, measures, checks and verifies them. To compile plans, tables,
+# comparisons and the command line under it, and to run their tests, takes as long again. So preset dev leaves them to dev-all, which
+# runs every test. What is less: in that code containers check their indices in every build (attn_library's COLD), which finds no use
+# after free; scripts/fuzz runs its readers under both sanitizers.
 string(JOIN "|" plain_code "/harness/(cli|compare|crossing|growth|plan|plugin|process|run|store|tables)/" /tests/fuzz/
   /harness/includes_test /conformance/guide_test /made/ /guide/ /variants/api/recurrent_forms_test)
 list(FILTER float_tests EXCLUDE REGEX "${plain_code}")
