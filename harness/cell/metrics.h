@@ -51,7 +51,8 @@ struct PackedFigures {
   std::optional<Summary> padded_time;
   std::optional<double> padded_tokens_per_s;  // useful ones
   std::optional<double> speedup;              // the padded median over the packed one
-  // Its 95 % confidence interval; nullopt: of one pair of samples, or of an earlier version.
+  // Its 95 % confidence interval; nullopt: of one visit of fewer than 6 pairs of samples, or of an
+  // earlier version.
   std::optional<double> speedup_ci_low, speedup_ci_high;
 };
 

@@ -18,9 +18,9 @@
 namespace attn {
 namespace {
 
-// A sequence of one position, a tile and one more than tiles, and the longest neither first nor
-// last.
-constexpr int64_t kPackedLengths[] = {17, 1, 65, 5, 32};
+// A sequence of one position, a tile and one more than tiles, two of one length, for what is kept
+// by length, and the longest neither first nor last.
+constexpr int64_t kPackedLengths[] = {17, 1, 65, 17, 5, 32};
 
 std::vector<int64_t> lengths_to_pack(const Subject& subject, AttentionShape shape) {
   std::vector<int64_t> lengths;

@@ -27,8 +27,8 @@ Array parse_npy(const std::string& path, const std::string& all);
 std::string npy_bytes(const Array& array);
 
 // Files that are written together: each through a temporary file beside its place, and all of them
-// take their places when the last one is whole. A failure before leaves every place as it was, and
-// no temporary file.
+// take their places, one after the other, when the last one is whole. A failure before leaves every
+// place as it was; one of put() itself leaves those that it had filled. No temporary file stays.
 class NpyFiles {
  public:
   NpyFiles() = default;

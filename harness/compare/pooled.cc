@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
+#include "harness/cell/packed_figures.h"
 #include "harness/compare/machines.h"
 
 namespace attn {
@@ -29,6 +30,7 @@ void add_times(CellResult& to, const CellResult& more) {
   const auto append = [](std::vector<double>& rates, const std::vector<double>& others) {
     rates.insert(rates.end(), others.begin(), others.end());
   };
+  append(to.padded_times, more.padded_times);
   append(to.witness.flops_per_s, more.witness.flops_per_s);
   append(to.witness.copy_bytes_per_s, more.witness.copy_bytes_per_s);
   if (to.disturbance && more.disturbance) *to.disturbance += *more.disturbance;
@@ -43,6 +45,19 @@ void scale_rates(SpeedMetrics& speed, const Summary& time) {
   speed.flops_per_s *= factor;
   if (speed.peak_fraction) *speed.peak_fraction *= factor;
   if (speed.witness_fraction) *speed.witness_fraction *= factor;
+}
+
+// Of packed sequences, the padded pass beside them: where a run has no sample of it for each of the
+// packed pass, as runs of earlier versions, nothing is said of it.
+void pool_packed(Row& whole, const std::vector<const Row*>& rows) {
+  auto& speed = std::get<SpeedMetrics>(whole.result.metrics);
+  if (!speed.packed) return;
+  const bool is_paired = std::all_of(rows.begin(), rows.end(), [](const Row* row) {
+    return row->result.padded_times.size() == row->result.times.size();
+  });
+  if (!is_paired) whole.result.padded_times.clear();
+  speed.packed = packed_figures(whole.key.axes, speed.time, whole.result.times,
+                                whole.result.padded_times, whole.result.visits, 0);
 }
 
 // A row keeps no time of each call: of the runs' figures the middle one stands for all.
@@ -104,6 +119,7 @@ Row pooled_row(const std::vector<const Row*>& rows) {
   auto& speed = std::get<SpeedMetrics>(whole.result.metrics);
   scale_rates(speed, time);
   pool_serving(speed, rows);
+  pool_packed(whole, rows);
   whole.result.noisy = pooled_noise(rows);
   whole.result.rounds = std::ssize(whole.result.visits);
   return whole;

@@ -19,6 +19,9 @@ namespace {
 
 constexpr int kResamples = 10000;  // the interval's ends are then sure to about 0.2 percentiles
 constexpr double kTail = 0.025;    // 95 %
+// Of n pairs no resample leaves their range, which holds the median of all pairs in 1 - 2^(1-n) of
+// the cases: of 2 in half of them, of 5 in 94 %, of 6 in 97 %.
+constexpr size_t kLeastRatioPairs = 6;
 
 // Reorders `values`. The mean of the two middle ones when their number is even.
 double median_of(std::vector<double>& values) {
@@ -165,7 +168,7 @@ std::optional<Interval> ratio_interval(const std::vector<double>& above,
   const std::vector<int64_t> of_one = {std::ssize(above)};
   std::vector<double> logs = log_medians(above, visits.empty() ? of_one : visits);
   const std::vector<double> of_below = log_medians(below, visits.empty() ? of_one : visits);
-  if (above.size() == 1) return std::nullopt;
+  if (logs.size() == 1 && above.size() < kLeastRatioPairs) return std::nullopt;
   std::vector<double> a = above, b = below;
   const double ratio = median_of(a) / median_of(b);
   Interval found;

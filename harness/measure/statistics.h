@@ -49,7 +49,7 @@ struct Interval {
 // The 95 % confidence interval of the median of `above` over that of `below`, whose samples i were
 // taken in turn, so that what slows the machine for a while slows both. As of summarize(): with
 // several visits from the variance of their ratios, with one by a bootstrap of pairs. It holds the
-// ratio of all samples. nullopt: of one pair nothing can be said.
+// ratio of all samples. nullopt: one visit of fewer than 6 pairs, whose range is no such interval.
 std::optional<Interval> ratio_interval(const std::vector<double>& above,
                                        const std::vector<double>& below,
                                        const std::vector<int64_t>& visits = {}, uint64_t seed = 0);

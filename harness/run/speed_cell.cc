@@ -2,12 +2,11 @@
 #include "harness/run/speed_cell.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/marks.h"
+#include "harness/cell/packed_figures.h"
 #include "harness/measure/calibrate.h"
-#include "harness/measure/packed_lengths.h"
 #include "harness/run/noisy.h"
 #include "harness/run/serving_figures.h"
 
@@ -44,32 +43,6 @@ std::optional<Breakdown> breakdown_of(const MarkedPasses& marked) {
     if (const auto found = marked.part_s.find(name); found != marked.part_s.end())
       breakdown.shares.emplace_back(name, found->second / parts_s);
   return breakdown;
-}
-
-int64_t packed_positions(const Axes& axes) {
-  const std::vector<int64_t> lengths =
-      packed_lengths(*axes.packed, axes.batch.value(), axes.length.value(), 0);  // in any order
-  return std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
-}
-
-PackedFigures packed_figures(const Axes& axes, const Summary& packed,
-                             const std::vector<double>& packed_s,
-                             const std::vector<double>& padded_s,
-                             const std::vector<int64_t>& visits, uint64_t seed) {
-  const int64_t tokens = packed_positions(axes), sequences = axes.batch.value();
-  const auto useful = static_cast<double>(tokens);
-  PackedFigures figures{.sequences = sequences,
-                        .tokens = tokens,
-                        .useful = useful / static_cast<double>(sequences * axes.length.value())};
-  if (padded_s.empty()) return figures;
-  figures.padded_time = summarize(padded_s, visits, seed);
-  figures.padded_tokens_per_s = useful / figures.padded_time->median;
-  figures.speedup = figures.padded_time->median / packed.median;
-  if (const auto found = ratio_interval(padded_s, packed_s, visits, seed)) {
-    figures.speedup_ci_low = found->low;
-    figures.speedup_ci_high = found->high;
-  }
-  return figures;
 }
 
 // Positions of all sequences that one pass or call answers, none of which is padding.

@@ -20,7 +20,8 @@ bool is_open(const PackedFigures& packed) {
          *packed.speedup_ci_high >= 1;
 }
 
-// Rows of earlier versions have none, nor have those of one pair of samples.
+// Rows of earlier versions have none, nor have those of one visit with fewer than
+// 6 pairs of samples.
 std::string interval_text(const PackedFigures& packed) {
   if (!packed.speedup_ci_low || !packed.speedup_ci_high) return "-";
   return fmt::format("{:.2f} to {:.2f}{}", *packed.speedup_ci_low, *packed.speedup_ci_high,

@@ -29,6 +29,7 @@ enum class Fault {
   carries_state,        // causal: each answer has a number of the sequence before it
   late_border,          // the values of the first sequence are read one position late
   leaves_one_out,       // a sequence of one position is answered by zeros
+  state_of_length,      // a sequence of the first one's length has the number kept for that one
   neighbours_gradient,  // the last sequence gets a number of the gradient before it
   lacks_a_gradient,     // the values of the last sequence get none
   wrong_everywhere,     // packed or alone, by one percent
@@ -54,6 +55,7 @@ class PlantedPacking final : public Attention, public ExpectsSequences {
     first_ = packing.lengths().front();
     last_ = packing.lengths().back();
     coming_ = packing.count();
+    of_first_->reset();
     before_->reset();
   }
 
@@ -64,6 +66,8 @@ class PlantedPacking final : public Attention, public ExpectsSequences {
     if (fault_ == Fault::wrong_everywhere) return scale(out, 1.01);
     if (!is_packed) return out;
     if (fault_ == Fault::leaves_one_out && q.dim(2) == 1) return scale(out, 0);
+    if (fault_ == Fault::state_of_length && q.dim(2) == first_)
+      return add(out, Var(Tensor::full(out.shape(), of_first_->keep(v.value()[0]))));
     if (fault_ == Fault::carries_state && mask.causal)
       return add(out, Var(Tensor::full(out.shape(), before_->exchange(v.value()[0]))));
     return out;
@@ -94,12 +98,18 @@ class PlantedPacking final : public Attention, public ExpectsSequences {
       const std::lock_guard lock(mutex);
       return std::exchange(number, next);
     }
+    // What was kept before; where that is nothing, `number` is kept, and 0 is returned.
+    real keep(real fresh) {
+      const std::lock_guard lock(mutex);
+      return number == 0 ? (number = fresh, real(0)) : number;
+    }
     void reset() { exchange(0); }
   };
 
   const Fault fault_;
   const std::unique_ptr<Attention> right_;
   const std::shared_ptr<Before> before_ = std::make_shared<Before>();
+  const std::shared_ptr<Before> of_first_ = std::make_shared<Before>();
   mutable std::atomic<int64_t> first_ = 0, last_ = 0, coming_ = 0;
 };
 
@@ -123,7 +133,8 @@ const std::vector<Planted>& planted() {
       {"full", Fault::sees_neighbours},     {"linear", Fault::sees_neighbours},
       {"linear", Fault::carries_state},     {"full", Fault::late_border},
       {"linear", Fault::late_border},       {"full", Fault::leaves_one_out},
-      {"full", Fault::neighbours_gradient}, {"linear", Fault::lacks_a_gradient}};
+      {"full", Fault::neighbours_gradient}, {"linear", Fault::lacks_a_gradient},
+      {"full", Fault::state_of_length},     {"linear", Fault::state_of_length}};
   return all;
 }
 
@@ -147,7 +158,7 @@ TEST(PlantedPacked, TheContractCatchesEach) {
 
 // "" where the timed pass is right.
 std::string refusal(const VariantInfo& info, double budget_s) {
-  const std::vector<int64_t> lengths = {40, 1, 70, 33};
+  const std::vector<int64_t> lengths = {40, 1, 70, 40, 33};
   PackedPass pass({.variant = &info,
                    .length = 70,
                    .batch = std::ssize(lengths),
@@ -166,7 +177,7 @@ TEST(PlantedPacked, AMeasuredPassIsRefused) {
     for (const std::string variant : {"full", "linear"})
       EXPECT_EQ(refusal(with_fault(variant, Fault::none), budget_s), "") << variant;
     for (const auto& [variant, fault] : planted())
-      EXPECT_TRUE(says(refusal(with_fault(variant, fault), budget_s), "of 4 packed ones"))
+      EXPECT_TRUE(says(refusal(with_fault(variant, fault), budget_s), "of 5 packed ones"))
           << variant << ", fault " << static_cast<int>(fault) << ", budget " << budget_s;
   }
 }
@@ -177,7 +188,7 @@ TEST(PlantedPacked, AWrongKernelIsRefusedWithoutTimeForReferences) {
   for (const std::string variant : {"full", "linear"})
     for (const double budget_s : {60.0, 0.0})
       EXPECT_TRUE(
-          says(refusal(with_fault(variant, Fault::wrong_everywhere), budget_s), "of 4 packed ones"))
+          says(refusal(with_fault(variant, Fault::wrong_everywhere), budget_s), "of 5 packed ones"))
           << variant << ", budget " << budget_s;
 }
 

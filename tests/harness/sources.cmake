@@ -11,6 +11,7 @@ foreach(stem
     compare/compare
     compare/simulations
     compare/noise
+    compare/pooled
     compare/report
     crossing/search
     crossing/search_simulation

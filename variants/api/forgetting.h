@@ -35,6 +35,8 @@ class Forgetting {
   virtual std::optional<int64_t> forgets_from() const = 0;
   // Whether it forgets at the end of a prompt alone, and nothing where all positions are steps.
   virtual bool forgets_prompts_alone() const { return false; }
+  // Whether it chooses by sums of what several query heads say, of kv_heads heads of keys.
+  virtual bool sums_over_heads(int64_t /*kv_heads*/) const { return false; }
   // What the steps answer, in the plainest form, in double: softmax over the positions that are
   // kept, [batch, heads, len, head_dim]. Keys of x are repeated for the heads that share them; its
   // values may have other channels. Of x.rows alone, where these are given.

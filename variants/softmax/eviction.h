@@ -61,6 +61,12 @@ struct Eviction {
     if (method == Evict::none) return std::nullopt;
     return budget >= 1 ? positions(0) + 1 : 2;
   }
+  // Whether weights of several query heads are added up: of those that share keys, and in tova of
+  // all, shared or not.
+  bool sums_over_heads(int64_t heads, int64_t kv_heads) const {
+    if (method == Evict::tova) return heads > 1;
+    return (method == Evict::h2o || method == Evict::snapkv) && kv_heads < heads;
+  }
 };
 
 inline constexpr int64_t kSinkPositions = 4;       // that sinks keeps, as in its paper

@@ -32,6 +32,9 @@ class Full final : public Attention, public DistanceBiased, public Forgetting {
 
   std::optional<int64_t> forgets_from() const override { return eviction_.forgets_from(); }
   bool forgets_prompts_alone() const override { return eviction_.at_prompt_alone; }
+  bool sums_over_heads(int64_t kv_heads) const override {
+    return eviction_.sums_over_heads(config().heads, kv_heads);
+  }
   oracle::Array step_answers(const ReferenceInputs& x, const DecodeSteps& steps) const override {
     const auto draw = [this](int64_t head, int64_t position) {
       return eviction_draw(eviction_.seed, head, position);

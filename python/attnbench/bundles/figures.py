@@ -17,6 +17,7 @@ UNFINISHED = ("steps", "time")  # why a training ended that was cut off
 CLOSE = 1e-9  # relative: sums of doubles in another order
 MOST_STDERR = 1.0  # of a mean of n scores in [0, 1], times the root of n - 1: twice what is possible, for labels that weigh unequally
 _GROUP = re.compile("([0-9]*)q([0-9]+)(k(?!v))?")  # of a workload, see harness/measure/mixed_batch.h
+LEAST_PAIRS = 6  # of one visit whose ratio has an interval, as in harness/measure/statistics.cc
 LEVEL = 0.5 / 15  # scores of examples in 16 levels, rounded: half of a level
 
 
@@ -105,8 +106,9 @@ def _beside(packed: dict[str, Any], samples: list[float], padded: list[float], v
     yield f"{place}.min", time["min"], min(padded), 0
     ratio = median(padded) / median(samples)
     low, high = packed.get("speedup_ci_low"), packed.get("speedup_ci_high")
+    has_ends = len(visits) > 1 or len(samples) >= LEAST_PAIRS
+    yield "the ends of metrics.packed.speedup", int(low is not None) + int(high is not None), 2 if has_ends else 0, 0
     if low is None or high is None or len(padded) != len(samples):
-        yield "the ends of metrics.packed.speedup", int(low is None) + int(high is None), 2 if len(samples) == 1 else 0, 0
         return
     if len(visits) > 1:
         least, most = ratio_interval(padded, samples, visits)

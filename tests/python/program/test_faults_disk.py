@@ -160,7 +160,7 @@ class FailingCalls(FaultCase):
 
 @BUILT
 class OutputsOfApply(FaultCase):
-    """All outputs of `apply`, or none: that of decoding steps and gradients stand beside --out."""
+    """A fault before all outputs of `apply` are whole leaves none: those of decoding steps and gradients stand beside --out."""
 
     def setUp(self) -> None:
         super().setUp()
