@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attnbench.plots.kinds.kept import NOTE, Panel, looks_of, panels_of
-from attnbench.plots.rows.kept import evicts, is_whole, kept_text, kv_heads
+from attnbench.plots.rows.kept import BUDGET, evicts, is_whole, kept_text, kv_heads
 from attnbench.plots.rows.read import Cell
 from attnbench.plots.rows.settings import decodes, is_error, marks_of, scope_of, spec_text
 from attnbench.plots.rows.style import BASELINE, Look, Series
@@ -52,15 +52,26 @@ def _places(book: Book) -> Places:
         if cell.ok and decodes(cell) and scope_of(cell) == "attention" and cell.metric("state_bytes"):
             place = tuple(cell.axes.get(name) for name in ("batch", "heads", "head_dim", "threads", "dtype"))
             found.setdefault(place, {}).setdefault(name_of(cell), []).append(cell)
-    return found
+    return {place: _by_heads(own) for place, own in found.items()}
+
+
+def _by_heads(own: dict[str, list[Cell]]) -> dict[str, list[Cell]]:
+    """A line has one number of heads of keys: where cells of a name have several, the names tell theirs."""
+    out: dict[str, list[Cell]] = {}
+    for name, cells in own.items():
+        several = len({kv_heads(c)[0] for c in cells}) > 1
+        for c in cells:
+            heads, queries = kv_heads(c)
+            out.setdefault(f"{name}, {queries} query heads over {heads}" if several else name, []).append(c)
+    return out
 
 
 def name_of(cell: Cell) -> str:
-    """One name at every length: a window and a budget by their number, not by their share of the positions."""
+    """One name at every length: a window, a budget and keys by their number, not by their share of the positions."""
     params = dict(cell.params)
     if method := evicts(cell):
-        return spec_text(cell.variant, [("evict", method), ("budget", f"{float(params['budget']):g}")])
-    return spec_text(cell.variant, cell.params) if "window" in params else kept_text(cell).replace("`", "")
+        return spec_text(cell.variant, [("evict", method), ("budget", f"{float(params[BUDGET]):g}")])
+    return spec_text(cell.variant, cell.params) if "window" in params or "keys" in params else kept_text(cell).replace("`", "")
 
 
 def _times(own: dict[str, list[Cell]], book: Book) -> Json:

@@ -9,18 +9,21 @@ from pathlib import Path
 from attnbench._place import ROOT
 from attnbench.plots.rows.kept import TYPED, evicts, is_exact_cache, is_whole, kept_text
 from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.scores import Score
 from attnbench.plots.rows.settings import mark_of, marks_of
 from attnbench.plots.rows.units import bytes_text, length_text, seconds_text
 
 from .by_family import entry
 from .decode_rows import (
     ONE,
+    OTHERWISE,
     RECALL,
     TWO,
     bytes_of,
     counts,
     exact_line,
-    half_of,
+    interval_of,
+    is_shared_otherwise,
     lines_of,
     ratio_of,
     scores_like,
@@ -30,7 +33,8 @@ from .decode_rows import (
 )
 from .decode_tables import ASKED_TIME, FLOAT32, asked
 
-KEPT = 0.05  # a mean score so far below exact attention's at most: its recall is kept
+KEPT = 0.05  # the least that the seeds leave open is so far below exact attention's score at most: its recall is kept
+SEEDS = 3  # of a score that is judged
 ALT = "Score against the bytes that decoding keeps, one line a family: exact attention that forgets above, other caches and states below"
 
 
@@ -51,19 +55,21 @@ def sentences(path: Path, scored: Path) -> str:
     return "\n".join(f"- {sentence}" for sentence in told if sentence)
 
 
+def judged(scores: list[Cell]) -> dict[str, Score]:
+    """The tasks of recall that exact attention, whose heads share no keys, has a score of, with that score."""
+    found = {task: counts([c for c in scores if c.task == task and is_exact_cache(c)]) for task in RECALL}
+    return {task: score for task, score in found.items() if score and len(score.seeds) >= SEEDS}
+
+
 def keeps_recall(cell: Cell, scores: list[Cell]) -> bool:
-    """Whether on every task of recall that exact attention has a score of the mean is at most KEPT below; of settings that were
-    not scored, or whose trainings did not end by themselves, nothing is said. At least one task must say so."""
-    judged = 0
-    for task in RECALL:
-        reference = counts([c for c in scores if c.task == task and is_exact_cache(c)])
-        if reference is None:
-            continue
+    """Whether on every task that is judged the lower end of the interval is at most KEPT below exact attention's mean, of as many seeds. Of
+    settings that were not scored, or whose trainings did not end by themselves, nothing is said."""
+    references = judged(scores)
+    for task, reference in references.items():
         own = counts(scores_like(cell, scores, task))
-        if own is None or not own.mean >= reference.mean - KEPT:
+        if own is None or own.half is None or len(own.seeds) < len(reference.seeds) or not own.mean - own.half >= reference.mean - KEPT:
             return False
-        judged += 1
-    return judged > 0
+    return bool(references)
 
 
 def _at(length: int, lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], scores: list[Cell]) -> str:
@@ -71,28 +77,30 @@ def _at(length: int, lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], 
     if not whole.ok:
         return ""
     said = f"At **{length_text(length)}** and {TWO} threads exact attention takes {_time(whole)} a token and keeps {bytes_text(bytes_of(whole) or 0)}"
+    tasks = " and ".join(f"`{task}`" for task in judged(scores))
+    if not tasks:
+        return f"{said}; it has no finished scores of {SEEDS} seeds itself, and nothing is ranked."
     held = [own[length] for own in lines.values() if length in own and own[length].ok and own is not exact and keeps_recall(own[length], scores)]
-    tasks = " and ".join(f"`{task}`" for task in RECALL)
     same = [c for c in held if evicts(c)]
     trained = [c for c in held if c not in same]
     if not held:
-        return f"{said}; nothing else that was timed has finished scores within {KEPT} of its on {tasks}."
+        return f"{said}; of nothing else that was timed do {SEEDS} finished seeds say that it is within {KEPT} of its score on {tasks}."
     found = [
-        _best("of caches of the same weights", same, whole) or "no cache of the same weights that was scored is faster or smaller",
-        _best("of what is trained for itself", trained, whole) or "nothing that is trained for itself is",
+        _best("of caches of the same weights", same, whole) or "no cache of the same weights that was scored is surely faster, or smaller",
+        _best("of what is trained for itself (with one learning rate for all)", trained, whole) or "nothing that is trained for itself is",
     ]
-    return f"{said}. Within {KEPT} of its score on {tasks}: {found[0]}; {found[1]}."
+    return f"{said}. Within {KEPT} of its score on {tasks}, of models trained without shared heads: {found[0]}; {found[1]}."
 
 
 def _best(of: str, held: list[Cell], whole: Cell) -> str:
-    """The least time and the fewest bytes, each where it is less than exact attention's; empty where neither is."""
-    faster = [c for c in held if (time_of(c) or 0) < (time_of(whole) or 0)]
+    """The least time and the fewest bytes, each where it is less than exact attention's, of times surely; empty where neither is."""
+    faster = [c for c in held if interval_of(c)[1] < interval_of(whole)[0]]
     smaller = [c for c in held if (bytes_of(c) or 0) < (bytes_of(whole) or 0)]
     fast, small = (_least(own, value) if own else None for own, value in ((faster, time_of), (smaller, bytes_of)))
-    if fast and fast is small:
-        return f"{of}, {kept_text(fast)} with least time and fewest bytes, {_figures(fast, whole)}{_near(fast, faster)}"
+    if fast and small and bytes_of(fast) == bytes_of(small):
+        return f"{of}, {kept_text(fast)} with least time and fewest bytes, {_figures(fast, whole)}{_near(fast, faster)}{_as_small(fast, smaller)}"
     told = [f"{kept_text(fast)} with least time, {_figures(fast, whole)}{_near(fast, faster)}"] if fast else []
-    told += [f"{kept_text(small)} with fewest bytes, {_figures(small, whole)}"] if small else []
+    told += [f"{kept_text(small)} with fewest bytes, {_figures(small, whole)}{_as_small(small, smaller)}"] if small else []
     return f"{of}, {', and '.join(told)}" if told else ""
 
 
@@ -112,31 +120,34 @@ def _figures(cell: Cell, whole: Cell) -> str:
 
 def _near(best: Cell, held: list[Cell]) -> str:
     """Names what the intervals do not tell apart from the best."""
-    top = (time_of(best) or 0) * (1 + half_of(best))
-    near = [kept_text(c) for c in held if c is not best and not (time_of(c) or 0) * (1 - half_of(c)) > top]
+    near = [kept_text(c) for c in held if c is not best and not interval_of(c)[0] > interval_of(best)[1]]
     return f" (not told apart from {', '.join(near)})" if near else ""
 
 
+def _as_small(best: Cell, held: list[Cell]) -> str:
+    same = [kept_text(c) for c in held if c is not best and bytes_of(c) == bytes_of(best)]
+    return f" (as few: {', '.join(same)})" if same else ""
+
+
 def _constant(lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], scores: list[Cell]) -> str:
-    """States that keep as many bytes at every length."""
-    found = []
+    """States that keep as many bytes at every length, of those that were timed at the longest of exact attention."""
+    last = max((n for n, c in exact.items() if c.ok), default=None)
+    if last is None:
+        return ""
+    told = []
     for name, own in lines.items():
         cells = [c for c in own.values() if c.ok]
-        if len(cells) > 1 and len({bytes_of(c) for c in cells}) == 1 and not is_whole(cells[0]):
-            found.append((name, cells[-1] if not own else own[max(own)]))
-    found = [(name, c) for name, c in found if c.ok and c.length in exact]
-    if not found:
-        return ""
-    last = max(exact)
-    told = []
-    for name, cell in found:
-        recall = ", ".join(f"`{task}` {entry(own)}" for task in RECALL if (own := scores_like(cell, scores, task)))
-        told.append(f"{name} {_figures(cell, exact[last])}{f', {recall}' if recall else ', not scored'}")
-    return f"States of a size that no length changes, beside exact attention at {length_text(last)}: {'; '.join(told)}."
+        cell = own.get(last)
+        if cell is None or not cell.ok or len(cells) < 2 or len({bytes_of(c) for c in cells}) > 1 or is_whole(cell):
+            continue
+        found = {task: like for task in RECALL if (like := scores_like(cell, scores, task))}
+        recall = ", ".join(f"`{task}` {entry(like)}{OTHERWISE if is_shared_otherwise(cell, like) else ''}" for task, like in found.items())
+        told.append(f"{name} {_figures(cell, exact[last])}, {recall or 'not scored'}")
+    return f"States of a size that no length changes, beside exact attention at {length_text(last)}: {'; '.join(told)}." if told else ""
 
 
 def _types(cells: list[Cell]) -> str:
-    """At the longest length that all types have."""
+    """At the longest length that float32 and another type have."""
     by: dict[int, dict[str, Cell]] = {}
     for c in cells:
         if c.ok:
@@ -160,4 +171,5 @@ def marks_told(path: Path, scored: Path) -> str:
 
     rows = read_rows([path])
     found = marks_of([*rows.of("speed"), *scores_of(scored)])
-    return "\n".join(f"- `{mark}`: {MEANINGS[mark]}." for mark in found) or "No number of this page carries a mark."
+    told = [f"- `{mark}`: {MEANINGS[mark]}." for mark in found]
+    return "\n".join([*told, f"- `{OTHERWISE}`: of trainings whose four heads share no keys, while those of the timed cell do."])

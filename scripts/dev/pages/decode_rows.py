@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows.kept import TYPED, evicts, is_whole, kept_text, kv_heads, line_of, scored, share_of
+from attnbench.plots.rows.kept import TYPED, evicts, is_growing, is_whole, kept_text, kv_heads, line_of, scored, share_of
 from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.read import Cell, Rows, read_rows
 from attnbench.plots.rows.scores import Score, score
@@ -17,6 +17,7 @@ from attnbench.plots.rows.units import seconds_text
 
 HEADS, HEAD_DIM, SHARED = 8, 128, 2  # of results/reference/decoding.toml: query heads, their width, heads of keys where nothing else is said
 ONE, TWO = 1, 2  # threads of the table of types, and of all others
+OTHERWISE = "§"  # beside a score of trainings whose heads do not share keys as the timed ones do
 RECALL = ("mqar", "needle")  # tasks whose scores say what a cache still finds
 ALIKE = 1.3  # a share of the positions and another one, of a shorter sequence, at most so many times apart, are one setting
 
@@ -36,14 +37,20 @@ def time_of(cell: Cell | None) -> float | None:
     return cell.metric("time_s.median") if cell and cell.ok else None
 
 
-def half_of(cell: Cell) -> float:
-    """Half of the 95 % interval over the median."""
+def interval_of(cell: Cell) -> tuple[float, float]:
+    """95 %, of the median; not numbers where none is told."""
     low, high = cell.metric("time_s.ci_low"), cell.metric("time_s.ci_high")
-    return (high - low) / 2 / (time_of(cell) or math.nan) if low is not None and high is not None else math.nan
+    return (low, high) if low is not None and high is not None else (math.nan, math.nan)
+
+
+def half_of(cell: Cell) -> float:
+    """The wider side of the interval over the median: it comes from logarithms, and reaches further up than down."""
+    time, (low, high) = time_of(cell) or math.nan, interval_of(cell)
+    return max(high - time, time - low) / time
 
 
 def time_text(cell: Cell | None) -> str:
-    """`353 µs ±2 %*`: the median, half of its interval and the marks."""
+    """`353 µs ±2 %*`: the median, the wider side of its interval and the marks."""
     time = time_of(cell)
     if cell is None or time is None:
         return "—"
@@ -88,10 +95,11 @@ def scores_of(path: Path) -> list[Cell]:
 
 
 def scores_like(cell: Cell, scores: Iterable[Cell], task: str) -> list[Cell]:
-    """The scores of a task under what keeps the same share of its positions, or has heads shared alike; a cell a seed."""
+    """The scores of a task under what keeps the same share of its positions, or has heads shared alike; a cell a seed. A budget that is a number
+    of positions and one that is a share of those so far are not alike: while a sequence is short they forget other positions."""
     if cell.axes.get(TYPED):
         return []
-    own = [c for c in scores if c.task == task and line_of(c) == line_of(cell) and c.variant == cell.variant]
+    own = [c for c in scores if c.task == task and line_of(c) == line_of(cell) and c.variant == cell.variant and is_growing(c) == is_growing(cell)]
     share = share_of(cell)
     if is_whole(cell):
         own = [c for c in own if _sharing(c) == _sharing(cell)]
@@ -105,6 +113,11 @@ def scores_like(cell: Cell, scores: Iterable[Cell], task: str) -> list[Cell]:
 def _sharing(cell: Cell) -> float:
     own, heads = kv_heads(cell)
     return own / heads
+
+
+def is_shared_otherwise(cell: Cell, own: Iterable[Cell]) -> bool:
+    """Whether the timed heads share keys otherwise than those of the trainings that were scored."""
+    return any(_sharing(c) != _sharing(cell) for c in own)
 
 
 def counts(cells: list[Cell]) -> Score | None:

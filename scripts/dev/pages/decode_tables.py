@@ -17,9 +17,12 @@ from attnbench.plots.rows.units import bytes_text, length_text, markdown, second
 from .by_family import entry
 from .decode_rows import (
     ONE,
+    OTHERWISE,
     RECALL,
+    TWO,
     bytes_of,
     exact_line,
+    is_shared_otherwise,
     lines_of,
     not_measured,
     ratio_of,
@@ -33,7 +36,6 @@ from .decode_rows import (
 FLOAT32 = "float32"
 ASKED_TIME = {"bfloat16": 0.55, "int8": 0.35, "int4": 0.3}  # of float32's, where bandwidth bounds it
 ASKED_BYTES = {"int8": 0.28, "int4": 0.16}  # of float32's
-ASKED_SHARE = 0.8  # of the floor
 NONE = "—"
 LEVEL, KIB = "L3", 1024
 
@@ -51,15 +53,17 @@ def types(path: Path) -> str:
             cell = by.get((length, name))
             if cell is None or not cell.ok:
                 continue
-            floor, where = floor_of(cell, rows)
-            share = f"{floor / (time_of(cell) or floor):.2f}{mark_of(cell)}" if floor else NONE
+            copy, where = copy_of(cell, rows)
+            share = f"{copy / (time_of(cell) or copy):.2f}{mark_of(cell)}" if copy else NONE
             lines.append([
                 "" if place else length_text(length), f"`{name}`", time_text(cell),
                 NONE if name == FLOAT32 else ratio_of(cell, plain), asked(ASKED_TIME.get(name)),
                 bytes_text(bytes_of(cell) or 0), NONE if name == FLOAT32 else f"{_bytes_ratio(cell, plain)}", asked(ASKED_BYTES.get(name)),
-                f"{seconds_text(floor)}, {where}" if floor else NONE, share,
+                f"{seconds_text(copy)}, {where}" if copy else NONE, share,
             ])  # fmt: skip
-    heads = ["length", "cache", "a token", "of float32's", "asked", "bytes", "of float32's", "asked", "floor", f"share of it reached (asked {ASKED_SHARE})"]
+    heads = [
+        "length", "cache", "a token", "of float32's", "asked", "bytes", "of float32's", "asked", "its bytes by a copy", "share of copy bandwidth",
+    ]  # fmt: skip
     return markdown(heads, lines) + not_measured(cells)
 
 
@@ -72,16 +76,17 @@ def _bytes_ratio(cell: Cell, of: Cell | None) -> str:
     return f"{own / other:.3f}" if own and other else NONE
 
 
-def floor_of(cell: Cell, rows: Rows) -> tuple[float | None, str]:
-    """The bytes of a token over the bandwidth that one core copies with, and from where it copies: memory, or the last cache
-    where what is read fits into it. The rate of the cache is the best that a witness of these rows reached."""
+def copy_of(cell: Cell, rows: Rows) -> tuple[float | None, str]:
+    """The time in which a copy moves the bytes of a token: over the bandwidth that one core copies with, and from where it copies: memory, or the last cache
+    where what is read fits into it. The rate of the cache is the best that a witness of the same run reached. A step reads, and a copy
+    writes too: the time of a copy is no bound."""
     environment = next((r for r in rows.runs if r["run"] == cell.run), rows.runs[0]).get("environment") or {}
     moved = cell.metric("bytes")
     size = last_cache(environment)
     if moved is None:
         return None, ""
     if size and moved < size:
-        rates = [r for c in rows.of("speed") if c.axes.get("threads") == ONE for r in c.witness.get("copy_bytes_per_s") or []]
+        rates = [r for c in rows.of("speed") if c.run == cell.run and c.axes.get("threads") == ONE for r in c.witness.get("copy_bytes_per_s") or []]
         return (moved / max(rates), LEVEL) if rates else (None, "")
     rate = (environment.get("calibration") or {}).get("copy_bytes_per_s_one")
     return (moved / rate, "memory") if rate else (None, "")
@@ -117,7 +122,9 @@ def states(path: Path, scored: Path) -> str:
 def recall_text(own: dict[int, Cell], scores: list[Cell], task: str) -> str:
     """Where the setting is another share of the positions at each length, no score is its."""
     found = [scores_like(cell, scores, task) for cell in own.values()]
-    return entry(found[0]) if found and all(f == found[0] for f in found) else NONE
+    if not found or not found[0] or any(f != found[0] for f in found):
+        return NONE
+    return entry(found[0]) + (OTHERWISE if any(is_shared_otherwise(cell, found[0]) for cell in own.values()) else "")
 
 
 def workloads(path: Path) -> str:
@@ -156,23 +163,34 @@ def packings(path: Path) -> str:
     lines, before = [], None
     for c in (c for c in cells if c.ok):
         rates = [f"{thousands_text(r)}{mark_of(c)}" if r else NONE for r in (c.metric("tokens_per_s"), c.metric("packed.padded_tokens_per_s"))]
-        times = c.metric("packed.speedup")
         lines.append([
             "" if c.variant == before else f"`{c.variant}`", f"`{c.axes['packed']}`", mode_of(c), f"{c.metric('packed.useful') or 0:.2f}",
-            *rates, f"{times:.2f}{mark_of(c)}" if times else NONE,
+            *rates, _speedup(c),
         ])  # fmt: skip
         before = c.variant
     heads = ["variant", "lengths", "pass", "useful share of the padded", "useful tokens a second: packed", "padded", "packed over padded"]
     return markdown(heads, lines) + not_measured(cells)
 
 
+def _speedup(cell: Cell) -> str:
+    """`1.02 (0.98 to 1.05, undecided)`: with its 95 % interval, undecided where that holds 1."""
+    times, low, high = (cell.metric(f"packed.speedup{end}") for end in ("", "_ci_low", "_ci_high"))
+    if not times:
+        return NONE
+    said = f"{times:.2f}{mark_of(cell)}"
+    return said if low is None or high is None else f"{said} ({low:.2f} to {high:.2f}{', undecided' if low <= 1 <= high else ''})"
+
+
 def shapes(path: Path, known: Path = ROOT / "profiles" / "shapes.toml") -> str:
-    """A line a model: one token through the attention of all its layers, and what they keep."""
+    """A line a model: one token of one sequence through the attention of all its layers, by two threads, and what they keep; at the longest
+    length that most of its layers have."""
     rows = read_rows([path])
-    found = [c for c in rows.of("speed") if mode_of(c) == "decode"]
+    found = [c for c in rows.of("speed") if mode_of(c) == "decode" and (c.axes.get("batch"), c.axes.get("threads")) == (1, TWO)]
+    lengths = {c.length or 0 for c in found}
     lines = []
     for model in tomllib.loads(known.read_text(encoding="utf-8"))["shape"]:
-        own = [(layer["count"], _cell_of(layer, found)) for layer in model["layers"]]
+        at_each = ([(layer["count"], _cell_of(layer, found, n)) for layer in model["layers"]] for n in sorted(lengths))
+        own = max(at_each, key=lambda each: (sum(c is not None for _, c in each), max((c.length or 0 for _, c in each if c), default=0)), default=[])
         cells = [c for _, c in own]
         if not any(cells):
             continue
@@ -188,8 +206,8 @@ def shapes(path: Path, known: Path = ROOT / "profiles" / "shapes.toml") -> str:
     return markdown(["model", "layers", "length", "a token in one layer of each", "in all layers", "bytes of all layers"], lines)
 
 
-def _cell_of(layer: dict[str, Any], cells: list[Cell]) -> Cell | None:
-    """The cell of a layer: its variant with these parameters, and its heads."""
+def _cell_of(layer: dict[str, Any], cells: list[Cell], length: int) -> Cell | None:
+    """The cell of a layer at a length: its variant with these parameters, and its heads."""
     name, _, rest = str(layer["variant"]).partition("[")
     wanted = dict(canonical(dict(word.split("=") for word in rest.rstrip("]").split(",") if word)))
     heads = {k: layer[k] for k in ("heads", "kv_heads", "head_dim") if k in layer}
@@ -197,7 +215,7 @@ def _cell_of(layer: dict[str, Any], cells: list[Cell]) -> Cell | None:
     def fits(c: Cell) -> bool:
         here = {k: c.axes[k] for k in ("heads", "kv_heads", "head_dim") if k in c.axes}
         plain = not c.axes.get(TYPED) and dict(c.params).get("evict", "none") == "none"
-        return c.variant == name and here == heads and plain and all(_alike(dict(c.params).get(k), v) for k, v in wanted.items())
+        return c.length == length and c.variant == name and here == heads and plain and all(_alike(dict(c.params).get(k), v) for k, v in wanted.items())
 
     return next((c for c in cells if fits(c)), None)
 

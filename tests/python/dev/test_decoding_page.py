@@ -5,10 +5,13 @@ from __future__ import annotations
 import tempfile
 import tomllib
 import unittest
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from attnbench._place import ROOT
+from attnbench.plots.rows.read import read_rows
 from dev.pages import decode_choice, decode_tables, documents
 
 from .. import decoding_rows as made
@@ -47,10 +50,42 @@ class Tables(OnRows):
         by = {line[0]: line[1:] for line in table}
         self.assertEqual(list(by)[:2], ["`full`, 8 query heads over 8", "`full`, 8 query heads over 2"])
         self.assertEqual(by["`full`, 8 query heads over 8"][:3], ["33.6 ms ±1 %", "4.00", "32 MiB"])
-        self.assertEqual(by["`full`, 8 query heads over 2"][-2:], ["0.99 ± 0.00"] * 2, "of one head of keys for four of queries")
-        self.assertEqual(by["`full[evict=h2o]`, 1/4 of the positions"][3:], ["8.39 ms ±1 %", "0.25", "8 MiB", "0.98 ± 0.00", "0.98 ± 0.00"])
-        self.assertEqual(by["`full[evict=h2o]`, 1/16 of the positions"][-2:], ["0.60 ± 0.00"] * 2)
-        self.assertEqual(by["`truncated`, a window of 1/8"][-2:], ["0.40 ± 0.00"] * 2)
+        self.assertEqual(by["`full`, 8 query heads over 2"][-2:], ["0.99 ± 0.00"] * 2, "of one head of keys for four of queries: shared alike")
+        self.assertEqual(by["`full[evict=h2o]`, 1/4 of the positions"][3:], ["8.39 ms ±1 %", "0.25", "8 MiB", "0.98 ± 0.00§", "0.98 ± 0.00§"])
+        self.assertEqual(by["`full[evict=h2o]`, 1/16 of the positions"][-2:], ["0.60 ± 0.00§"] * 2)
+        self.assertEqual(by["`truncated`, a window of 1/8"][-2:], ["0.40 ± 0.00§"] * 2)
+
+    def test_a_share_of_the_positions_so_far_has_no_score_of_a_number_of_them(self) -> None:
+        growing = [made.token("full", made.FULL | {"evict": "h2o", "budget": 0.25, "when": "always"}, n, 4096.0) for n in made.LENGTHS]
+        by = {line[0]: line[1:] for line in self.lines(decode_tables.states(self.rows(made.time_cells() + growing), self.scores()))}
+        self.assertEqual(by["`full[evict=h2o]`, 1/4 of the positions so far"][-2:], ["—", "—"])
+        self.assertEqual(by["`full[evict=h2o]`, 1/4 of the positions"][-2:], ["0.98 ± 0.00§"] * 2)
+
+    def test_a_share_of_the_keys_has_the_score_of_as_large_a_one(self) -> None:
+        keys = [made.token("topk", {"keys": n // 8}, n, 4096.0) for n in made.LENGTHS]
+        scores = [made.score_cell(task, "topk", {"keys": 8}, 0.9, seed, 4096) for task in made.TASKS for seed in made.SEEDS]
+        path = made.written(self.folder / "keys.jsonl", made.score_cells() + scores)
+        by = {line[0]: line[1:] for line in self.lines(decode_tables.states(self.rows(made.time_cells() + keys), path))}
+        self.assertEqual(by["`topk`, 1/8 of the keys"][-2:], ["0.90 ± 0.00§"] * 2)
+
+    def test_the_rate_of_a_cache_is_of_the_cells_own_run(self) -> None:
+        rows = read_rows([self.rows()])
+        (cell, *_) = (c for c in rows.of("speed") if c.length == 4096 and c.axes["threads"] == 1)
+        strange = replace(cell, run="another", witness={"copy_bytes_per_s": [1e15]})
+        self.assertEqual(decode_tables.copy_of(cell, replace(rows, cells=[*rows.cells, strange])), (cell.metric("bytes") / 60e9, "L3"))
+
+    def test_a_ratio_whose_interval_holds_one_is_undecided(self) -> None:
+        told = {}
+        for low, high in ((2.4, 2.6), (0.9, 2.6)):
+            row = made.packed_cell()
+            row["metrics"]["packed"] |= {"speedup_ci_low": low, "speedup_ci_high": high}
+            told[low] = self.lines(decode_tables.packings(self.rows([row])))[0][-1]
+        self.assertEqual(told, {2.4: "2.50 (2.40 to 2.60)", 0.9: "2.50 (0.90 to 2.60, undecided)"})
+
+    def test_an_interval_is_told_by_its_wider_side(self) -> None:
+        row = made.token("linear", {}, 4096, 1e6)
+        row["metrics"]["time_s"] |= {"ci_low": 0.9e-3, "ci_high": 1.25e-3}
+        self.assertEqual(decode_tables.time_text(read_rows([self.rows([row])]).cells[0]), "1 ms ±25 %")
 
     def test_a_share_that_nothing_like_it_was_scored_with_has_no_score(self) -> None:
         cells = made.time_cells() + [made.token("truncated", {"window": n // 2}, n, 4096.0) for n in made.LENGTHS]
@@ -68,9 +103,9 @@ class Tables(OnRows):
         first, second = self.lines(decode_tables.types(path))[:2]
         self.assertEqual((first[2], first[9], second[3]), ("8.39 ms ±1 %*", "0.02*", "0.50*"))
         by = {line[0]: line[1:] for line in self.lines(decode_tables.states(path, self.scores("linear")))}
-        self.assertEqual((by["`linear`"][0], by["`linear`"][-1]), ("524 µs ±1 %?", "0.30† ± 0.00"))
+        self.assertEqual((by["`linear`"][0], by["`linear`"][-1]), ("524 µs ±1 %?", "0.30† ± 0.00§"))
         told = decode_choice.marks_told(path, self.scores("linear"))
-        self.assertEqual([line[:5] for line in told.splitlines()], ["- `†`", "- `?`", "- `*`"])
+        self.assertEqual([line[:5] for line in told.splitlines()], ["- `†`", "- `?`", "- `*`", "- `§`"])
 
     def test_what_gave_no_number_is_told_with_the_reason(self) -> None:
         refused = made.token("truncated", {"window": 2048}, 16384, 1.0)
@@ -98,6 +133,12 @@ class Tables(OnRows):
         self.assertEqual(line[2:], ["64", "1 ms ±1 % + 100 µs ±1 %", "3.2 ms", "3.05 MiB"])  # 3 x 1 ms + 2 x 0.1 ms, 3.2e6 bytes
         (line,) = self.lines(decode_tables.shapes(self.rows(cells[:1]), known))
         self.assertEqual(line[4:], ["—", "—"], "a layer is missing")
+        others = [made.token("full", made.FULL, 64, 9e6, **plain | {"threads": 1}), made.token("full", made.FULL, 128, 9e6, **plain)]
+        others.append(made.token("full", made.FULL, 64, 9e6, **plain | {"batch": 4}))
+        for row in others:
+            del row["axes"]["kv_heads"]
+        (line,) = self.lines(decode_tables.shapes(self.rows([*others, *cells]), known))
+        self.assertEqual(line[2:5], ["64", "1 ms ±1 % + 100 µs ±1 %", "3.2 ms"], "not of another length, batch or number of threads")
 
 
 class Sentences(OnRows):
@@ -113,6 +154,63 @@ class Sentences(OnRows):
         self.assertIn("`linear` 524 µs (0.016 of its time) and 512 KiB (0.016 of its bytes), `mqar` 0.30 ± 0.00", constant)
         self.assertIn("`int8` 0.25 of the time (asked ≤ 0.35) and 0.25 of the bytes", types)
 
+    def changed(self, name: str, change: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
+        """The made-up times, with cells of two threads of a variant changed."""
+        cells = made.time_cells()
+        for row in cells:
+            if row["variant"]["name"] == name and row["axes"]["threads"] == 2:
+                change(row)
+        return cells
+
+    def test_states_stand_beside_exact_attention_of_their_length(self) -> None:
+        def refuse(row: dict[str, Any]) -> None:
+            if row["axes"]["length"] == 16384:
+                row |= {"status": "skipped", "reason": "no", "metrics": None, "samples": None}
+
+        third = [made.token("linear", {}, 1024, 2.0**19), made.token("gated_deltanet", {}, 1024, 2.0**19), made.token("full", made.FULL, 1024, 2.0**21)]
+        constant = decode_choice.sentences(self.rows(third + self.changed("linear", refuse)), self.scores()).splitlines()[3]
+        self.assertIn("exact attention at 16k: `gated_deltanet` 524 µs (0.016 of its time)", constant)
+        self.assertNotIn("`linear`", constant, "it has no time there")
+        constant = decode_choice.sentences(self.rows(third + self.changed("full", refuse)), self.scores()).splitlines()[2]
+        self.assertIn("exact attention at 4k: `linear` 524 µs (0.062 of its time)", constant, "where exact attention has no time itself")
+
+    def test_too_few_seeds_and_an_interval_that_reaches_further_keep_no_recall(self) -> None:
+        def without_the_last(row: dict[str, Any]) -> bool:
+            return row["variant"]["name"] != "gated_deltanet" or row["axes"]["seed"] != 2
+
+        few = [row for row in made.score_cells() if without_the_last(row)]
+        apart = made.score_cells()
+        for row in apart:
+            if row["variant"]["name"] == "gated_deltanet":
+                row["metrics"]["test"] = (0.95, 0.97, 0.99)[row["axes"]["seed"]]  # 0.97 ± 0.05
+        for name, cells in (("few", few), ("apart", apart)):
+            told = decode_choice.sentences(self.rows(), made.written(self.folder / f"{name}.jsonl", cells)).splitlines()[0]
+            self.assertTrue(told.endswith("nothing that is trained for itself is."), told)
+
+    def test_a_seed_whose_training_failed_takes_the_rank(self) -> None:
+        cells = made.score_cells()
+        for row in cells:
+            if row["variant"]["name"] == "gated_deltanet" and row["axes"]["seed"] == 2:
+                row |= {"status": "diverged", "reason": "no", "metrics": None, "samples": None}
+        told = decode_choice.sentences(self.rows(), made.written(self.folder / "lost.jsonl", cells)).splitlines()[0]
+        self.assertTrue(told.endswith("nothing that is trained for itself is."), told)
+
+    def test_the_tasks_that_were_judged_are_named(self) -> None:
+        scores = made.score_cells()
+        for row in scores:
+            if row["variant"]["name"] == "full" and row["task"]["name"] == "needle":
+                row["metrics"]["ended_by"] = "steps"
+        short = decode_choice.sentences(self.rows(), made.written(self.folder / "one.jsonl", scores)).splitlines()[0]
+        self.assertIn("Within 0.05 of its score on `mqar`, of models trained without shared heads:", short)
+
+    def test_what_is_not_surely_faster_is_not_said_to_be(self) -> None:
+        def wide(row: dict[str, Any]) -> None:
+            row["metrics"]["time_s"]["ci_high"] = 1.0
+
+        short = decode_choice.sentences(self.rows(self.changed("gated_deltanet", wide)), self.scores()).splitlines()[0]
+        self.assertIn("`gated_deltanet` with fewest bytes", short)
+        self.assertNotIn("`gated_deltanet` with least time", short)
+
     def test_a_training_that_was_cut_off_has_no_rank(self) -> None:
         short = self.told("gated_deltanet")[0]
         self.assertTrue(short.endswith("nothing that is trained for itself is."), short)
@@ -123,7 +221,7 @@ class Sentences(OnRows):
             if row["variant"]["name"] == "full":
                 row["metrics"]["ended_by"] = "steps"
         short = decode_choice.sentences(self.rows(), made.written(self.folder / "cut.jsonl", cells)).splitlines()[0]
-        self.assertIn("nothing else that was timed has finished scores within 0.05", short)
+        self.assertIn("it has no finished scores of 3 seeds itself, and nothing is ranked", short)
 
     def test_what_the_intervals_do_not_tell_apart_is_named(self) -> None:
         scores = made.score_cells()
@@ -133,7 +231,7 @@ class Sentences(OnRows):
         near = made.written(self.folder / "near.jsonl", scores)
         short = decode_choice.sentences(self.rows(), near).splitlines()[0]
         self.assertIn("`gated_deltanet` with least time and fewest bytes, 524 µs (0.062 of its time) and 512 KiB (0.062 of its bytes) "
-                      "(not told apart from `linear`).", short, "a window of an eighth takes twice as long")  # fmt: skip
+                      "(not told apart from `linear`) (as few: `linear`).", short, "a window of an eighth takes twice as long")  # fmt: skip
         cells = made.time_cells()
         for row in cells:
             if row["variant"]["name"] == "linear":

@@ -53,10 +53,29 @@ class Evicted(unittest.TestCase):
         self.assertIn("| `tova` | **0.450 ± 0.025** (53%) | 0.850 ± 0.124 (100%) |", page)
 
     def test_what_a_budget_sorts_surely_has_one_best(self) -> None:
-        self.assertEqual(evicted.leaders({"h2o": [0.5, 0.51, 0.52], "norm": [0.1, 0.11, 0.12]}, False), {"h2o"})
-        self.assertEqual(evicted.leaders({"h2o": [0.5, 0.51, 0.52], "norm": [0.1, 0.11, 0.12]}, True), {"norm"}, "of errors the least")
-        self.assertEqual(evicted.leaders({"h2o": [0.5, 0.5], "norm": [0.5, 0.5]}, False), set(), "all are equal")
-        self.assertEqual(evicted.leaders({"h2o": [0.5], "norm": [0.1]}, False), set(), "one seed tells no difference")
+        apart = {"h2o": {0: 0.5, 1: 0.51, 2: 0.52}, "norm": {0: 0.1, 1: 0.11, 2: 0.12}}
+        self.assertEqual(evicted.leaders(apart, False), {"h2o"})
+        self.assertEqual(evicted.leaders(apart, True), {"norm"}, "of errors the least")
+        self.assertEqual(evicted.leaders({"h2o": {0: 0.5, 1: 0.5}, "norm": {0: 0.5, 1: 0.5}}, False), set(), "all are equal")
+        self.assertEqual(evicted.leaders({"h2o": {0: 0.5}, "norm": {0: 0.1}}, False), set(), "one seed tells no difference")
+
+    def test_differences_are_of_the_same_seed(self) -> None:
+        """`tova` lacks the seed on which all do well; of the two others it is surely worse."""
+        tests = {"h2o": {0: 0.9, 1: 0.5, 2: 0.51}, "tova": {1: 0.4, 2: 0.41}}
+        self.assertEqual(evicted.leaders(tests, False), {"h2o"})
+        self.assertEqual(evicted.leaders({**tests, "tova": {0: 0.9, 1: 0.5}}, False), {"h2o", "tova"}, "equal on the seeds that both have")
+        self.assertAlmostEqual(evicted.share_of_exact({1: 0.4, 2: 0.4}, {0: 0.2, 1: 0.8, 2: 0.8}), 0.5)
+
+    def test_a_method_without_a_score_of_a_seed_says_so(self) -> None:
+        both = {"recent": (0.1, 0.9), "h2o": (0.4, 0.9)}
+        page = self.page(cell(0, both, 0.8), cell(1, {"recent": (0.1, 0.9)}, 0.6))
+        self.assertIn("| `h2o` | 0.400 (50%, 1 of 2 seeds) |", page, "half of exact attention's 0.8 with the seed that it has")
+
+    def test_an_interval_that_leaves_what_a_score_can_be_is_the_range_of_the_seeds(self) -> None:
+        given = {"recent": (0.1, 0.9), "h2o": (0.4, 0.9)}
+        page = self.page(cell(0, given, 0.9), cell(1, {**given, "h2o": (0.6, 0.9)}, 0.98))
+        self.assertIn("exact attention scores 0.940 (0.900 to 0.980) (2 seeds)", page)
+        self.assertIn("0.500 (0.400 to 0.600)", page, "half of the interval is over 1")
 
     def test_a_training_that_was_cut_off_is_marked_and_has_no_best(self) -> None:
         given = {"recent": (0.1, 0.9), "h2o": (0.4, 0.9)}
@@ -75,7 +94,8 @@ class Evicted(unittest.TestCase):
         given = {"recent": (0.1, 0.9), "h2o": (0.4, 0.9)}
         page = self.page(cell(0, given), cell(1, given), command="evicted_far")
         self.assertIn("`mqar`, 4 positions kept:", page)
-        self.assertIn("| method | 1 to 15 | 17 to 61 |", page)
+        self.assertIn("| method | nearest half | farthest half |", page)
+        self.assertIn("whose borders differ: nearest half 1 to 15; farthest half 17 to 61.", page)
         self.assertIn("| `recent` | 0.200 ± 0.000 | 0.000 ± 0.000 |", page)
         self.assertIn("| `full` | 0.900 ± 0.000 | 0.900 ± 0.000 |", page)
 

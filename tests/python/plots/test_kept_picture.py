@@ -13,6 +13,7 @@ from PIL import Image
 from attnbench.plots.kinds.kept import FORGETS, OTHERS, looks_of, panels_of
 from attnbench.plots.rows.kept import evicted_bytes, kept_text, scored, share_of, slots
 from attnbench.plots.rows.read import Cell, canonical, read_rows
+from attnbench.plots.rows.settings import marks_of
 
 from .. import decoding_rows as made
 from ..faults import BUILT, PROGRAM
@@ -72,9 +73,22 @@ class Scores(InRows):
 
     def test_quest_has_no_score_below_a_page(self) -> None:
         (cell,) = self.read(made.score_cells())[:1]
-        entries = [{"params": {"evict": "quest", "budget": b}, "test": 0.5, "stderr": 0.01, "reason": None} for b in (4.0, 15.0, 16.0, 0.1)]
+        entries = [{"params": {"evict": "quest", "budget": b}, "test": 0.5, "stderr": 0.01, "reason": None} for b in (4.0, 15.0, 16.0, 0.1, 0.25)]
         kept = scored([replace(cell, metrics={**cell.metrics, "by_params": entries})])
-        self.assertEqual([dict(c.params).get("budget") for c in kept], [None, "16.0", "0.1"])
+        self.assertEqual([dict(c.params).get("budget") for c in kept], [None, "16.0", "0.25"], "a tenth of 64 positions is no page, a quarter is one")
+
+    def test_a_score_in_which_another_parameter_changed_is_left_out(self) -> None:
+        (cell,) = self.read(made.score_cells())[:1]
+        entries = [{"params": made.FULL | {"evict": "h2o", "budget": 16.0, "when": when}, "test": 0.5, "stderr": 0.01, "reason": None} for when in ("always", "prompt")]
+        kept = scored([replace(cell, metrics={**cell.metrics, "by_params": entries})])
+        self.assertEqual([dict(c.params).get("when") for c in kept], [None, "always"])
+
+    def test_a_training_that_failed_marks_each_cache(self) -> None:
+        cells = self.read(made.score_cells())
+        (first, second, *_) = (c for c in cells if c.task == "mqar" and c.variant == "full" and not c.training["kv_heads"])
+        kept = scored([first, replace(second, status="diverged", reason="no", metrics={})])
+        h2o = [c for c in kept if dict(c.params).get("evict") == "h2o" and dict(c.params)["budget"] == "16.0"]
+        self.assertEqual(([c.ok for c in h2o], marks_of(h2o)), ([True, False], "!"))
 
     def test_a_share_is_of_the_positions(self) -> None:
         cells = self.read(made.time_cells())

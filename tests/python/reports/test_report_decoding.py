@@ -23,7 +23,7 @@ class Decoding(InFolder):
     def test_a_line_has_the_time_over_that_of_exact_attention_with_its_heads(self) -> None:
         section = decoding(self.book(made.time_cells()))
         by = {(row["what is kept"], row["threads"], row["length"]): row for row in rows_of(section, "decoding")}
-        quarter = by["full[evict=h2o,budget=0.25]", 2, 4096]
+        quarter = by["full[evict=h2o,budget=1024]", 2, 4096]
         self.assertEqual((quarter["a token"], quarter["over exact attention"], quarter["bytes"]), (0.0020972, 0.25, 2.0**21))
         self.assertEqual(by["full, int8", 1, 16384]["over exact attention"], 0.25)
         self.assertEqual(by["full, 8 query heads over 8", 2, 4096]["over exact attention"], 1.0)
@@ -31,9 +31,15 @@ class Decoding(InFolder):
     def test_a_panel_has_a_line_for_each_thing_that_is_kept(self) -> None:
         section = decoding(self.book(made.time_cells()))
         one, two = sorted((p for p in section["panels"]), key=lambda p: len(p["lines"]))
-        self.assertEqual((len(one["lines"]), len(two["lines"])), (4, 10), "the two windows have a number each")
+        self.assertEqual((len(one["lines"]), len(two["lines"])), (4, 12), "the two windows have a number each")
         (linear,) = (line for line in two["lines"] if line["name"] == "linear")
         self.assertEqual([point[:4] for point in linear["points"]], [[2.0**19, 0.00052429, 0.00051905, 0.00052953]] * 2)
+
+    def test_cells_of_other_heads_of_keys_are_no_points_of_a_line(self) -> None:
+        shared = made.token("linear", {}, 4096, 2.0**18, kv_heads=1)
+        section = decoding(self.book([*made.time_cells(), shared]))
+        lines = {line["name"]: line["points"] for p in section["panels"] for line in p["lines"] if line["name"].startswith("linear")}
+        self.assertEqual({name: len(points) for name, points in lines.items()}, {"linear, 8 query heads over 2": 2, "linear, 8 query heads over 1": 1})
 
     def test_scores_under_several_caches_have_a_panel_a_task(self) -> None:
         book = self.book(made.score_cells(("linear",)))

@@ -13,9 +13,11 @@ from ..layout.axes import LEVELS, entry, level_entries
 from ..layout.page import Picture
 from ..layout.panels import grey_lines
 from ..layout.sheets import Place
-from ..rows.read import Cell, Rows, canonical
+from ..rows.kept import BUDGET, EVICT, entries_of
+from ..rows.learned import setting_key
+from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import ONE_SEED, TaskGroup, over_seeds, series_of, task_groups
-from ..rows.settings import SETTING, marks_of, told_apart, winners, without_settings
+from ..rows.settings import SETTING, marks_of, told_apart, winners
 from ..rows.style import Series, Styles
 from ..rows.terms import EXACT
 from .accuracy import Line, Points, TaskPage, cell_lines, draw_lines, task_pages
@@ -25,42 +27,33 @@ NOTE = (
     "head, beside its own; quest keeps all and reads so many, in pages of 16, and has no point below one. "
     f"Bars are 95 % intervals: {ONE_SEED}, of several t-intervals over the seeds."
 )
-PAGED, PAGE = "quest", 16  # the method that reads whole pages, and the positions of one: with less it reads no less
-DEFAULTS = {"evict": "none", "when": "always"}
 KEPT = "kept"  # the metric of by_method's cells: scores by budget
 Kept = dict[float, Line]  # entries of `by_params` by their budget, ascending
 
 
 def kept_by(cell: Cell, method: str) -> Kept:
-    """Returns the scores of the cell's weights under the method, with nothing else changed. Rows of exact attention leave
-    out the parameters of eviction, which scores under it name."""
-    own = {**DEFAULTS, **dict(without_settings(cell.params))}
-    found = {}
-    for entry in cell.metrics.get("by_params") or []:
-        other = dict(canonical(entry["params"]))
-        changed = {name for name in own | other if own.get(name) != other.get(name)}
-        if other.get("evict") != method or not changed <= {"evict", "budget"} or entry.get("test") is None:
-            continue
-        budget = float(other["budget"])
-        if method != PAGED or budget >= PAGE or budget < 1:
-            found[budget] = entry
+    """Returns the scores of the cell's weights under the method, with nothing else changed."""
+    found = {float(dict(params)[BUDGET]): entry for params, entry in entries_of(cell) if dict(params)[EVICT] == method}
     return dict(sorted(found.items()))
 
 
 def methods_of(cell: Cell) -> list[str]:
     """Returns the methods that the weights of the cell were scored under, in the order of the row."""
-    given = (str(e["params"].get("evict", "none")) for e in cell.metrics.get("by_params") or [])
-    return [m for m in dict.fromkeys(given) if m != "none" and kept_by(cell, m)]
+    return list(dict.fromkeys(dict(params)[EVICT] for params, _ in entries_of(cell)))
 
 
 def by_method(rows: Rows) -> Rows:
     """Returns each cell of exact attention that has such scores, with its own score at every budget, and again for each
-    method as if that were a variant."""
-    held = [c for c in winners(rows.of("accuracy")) if c.ok and c.variant == EXACT and methods_of(c)]
+    method as if that were a variant. A training that failed, of which another seed has scores, is there without any:
+    the scores of the others carry its mark."""
+    cells = [c for c in winners(rows.of("accuracy")) if c.variant == EXACT]
+    methods: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        methods.setdefault(setting_key(cell), {}).update(dict.fromkeys(methods_of(cell)))
     out: list[Cell] = []
-    for cell in told_apart(held):
+    for cell in told_apart([c for c in cells if (methods_of(c) if c.ok else c.status in FAILURES and methods[setting_key(c)])]):
         settings = tuple((k, v) for k, v in cell.params if k.startswith(SETTING))
-        each = {method: kept_by(cell, method) for method in methods_of(cell)}
+        each = {method: kept_by(cell, method) for method in methods[setting_key(cell)]}
         own = {"test": cell.metric("test"), "stderr": cell.metric("test_stderr")}
         each = {EXACT: {budget: own for kept in each.values() for budget in kept}, **each}
         out += [replace(cell, variant=m, params=settings, metrics={**cell.metrics, KEPT: kept}) for m, kept in each.items()]

@@ -14,7 +14,7 @@ from ..layout.axes import LEVELS, bar_line, beside, byte_ticks, entry, fixed_tic
 from ..layout.caption import caption
 from ..layout.page import Page, Picture
 from ..rows.kept import evicts, kv_heads, line_of, scored
-from ..rows.read import Cell, Rows
+from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import ONE_SEED, Score, TaskGroup, score, task_columns, task_groups
 from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, unless_error, without_settings
 from ..rows.style import BASELINE, COLORS, Look, Styles, exact, look
@@ -82,8 +82,8 @@ def kept(rows: Rows, _: Styles) -> list[Picture]:
 
 def panels_of(rows: Rows) -> list[Panel]:
     """None where no row was scored under several caches."""
-    cells = [c for c in scored(chosen_on_validation(rows.of("accuracy"))) if c.metric("state_bytes")]
-    if not any(map(evicts, cells)):
+    cells = [c for c in scored(chosen_on_validation(rows.of("accuracy"))) if c.metric("state_bytes") or c.status in FAILURES]
+    if not any(evicts(c) for c in cells if c.ok):
         return []
     panels = []
     for group in task_groups(cells):
@@ -95,7 +95,7 @@ def panels_of(rows: Rows) -> list[Panel]:
             panels.append(Panel(group, FORGETS, lines_of([*whole, *forgetting])))
         if others or len(exactly) > len(whole):
             panels.append(Panel(group, OTHERS, lines_of([*exactly, *others])))
-    return panels
+    return [p for p in panels if p.points]
 
 
 def lines_of(cells: Iterable[Cell]) -> dict[str, list[Point]]:
@@ -107,11 +107,12 @@ def lines_of(cells: Iterable[Cell]) -> dict[str, list[Point]]:
     found = {}
     for name in sorted(settings, key=lambda name: name != BASELINE):
         points = [
-            Point(int(own[0].metric("state_bytes") or 0), of, told_of(own[0]), tuple(own))
+            Point(int(next(c.metric("state_bytes") or 0 for c in own if c.ok)), of, told_of(own[0]), tuple(own))
             for own in settings[name].values()
             if (of := score(own))
         ]
-        found[name] = sorted(points, key=lambda p: p.size)
+        if points:
+            found[name] = sorted(points, key=lambda p: p.size)
     return found
 
 

@@ -3,14 +3,17 @@ its state; the share of the positions that a setting keeps; and the line that a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from .read import Cell, Params, canonical
+from .learned import setting_key
+from .read import FAILURES, Cell, Params, canonical
+from .settings import without_settings
 from .style import BASELINE
 
-EVICT, NONE, QUEST = "evict", "none", "quest"
+EVICT, BUDGET, NONE, QUEST = "evict", "budget", "none", "quest"
+DEFAULTS = {EVICT: NONE, "when": "always"}  # what rows of exact attention leave out
 TYPED = "kv_dtype"  # the axis of numbers of fewer bits
 PAGE = 16  # positions that quest bounds together, variants/softmax/eviction.h
 POSITION, SCORE, WEIGHT = 4, 8, 4  # bytes that are held beside a key and its value, variants/softmax/held_positions.h
@@ -18,20 +21,42 @@ RECORDS = {"h2o": SCORE + WEIGHT, "norm": SCORE, "random": SCORE, "tova": WEIGHT
 SCORED = ("metric", "chance", "shortcuts", "control", "lift", "ended_by", "stopped_by", "parameters")  # what all scores of a training share
 
 
+def entries_of(cell: Cell) -> Iterator[tuple[Params, dict[str, Any]]]:
+    """The scores of the cell's weights under caches that forget, each with all its parameters: those in which nothing but the method and its
+    budget is another."""
+    own = {**DEFAULTS, **dict(without_settings(cell.params))}
+    for entry in cell.metrics.get("by_params") or [] if cell.ok else []:
+        other = {**own, **dict(canonical(entry["params"]))}
+        changed = {name for name in other if own.get(name) != other[name]}
+        is_other = other[EVICT] != NONE and changed <= {EVICT, BUDGET}
+        if is_other and entry.get("test") is not None and not _below_a_page(other, cell.length):
+            yield canonical({**dict(cell.params), **entry["params"]}), entry
+
+
+def _below_a_page(params: dict[str, str], length: int | None) -> bool:
+    """Whether the budget is no whole page: quest reads one then, and its score is that of a page."""
+    budget = float(params.get(BUDGET, PAGE))
+    positions = budget if budget >= 1 or not length else slots(budget, length) - 1
+    return params[EVICT] == QUEST and positions < PAGE
+
+
 def scored(cells: Iterable[Cell]) -> list[Cell]:
-    """The cells, and behind each the scores of its weights with other parameters."""
+    """The cells, and behind each the scores of its weights under caches that forget. Of a training that failed none is known: it stands
+    behind every cache that another seed of it was scored under, so that their scores carry the mark of a seed that is lost."""
+    cells = list(cells)
+    caches: dict[Any, dict[Params, None]] = {}
+    for cell in cells:
+        caches.setdefault(_trained_alike(cell), {}).update(dict.fromkeys(params for params, _ in entries_of(cell)))
     out = []
     for cell in cells:
-        out.append(cell)
-        for entry in cell.metrics.get("by_params") or [] if cell.ok else []:
-            if entry.get("reason") is None and not _below_a_page(entry["params"]):
-                out.append(_under(cell, canonical({**dict(cell.params), **entry["params"]}), entry))
+        out += [cell, *(_under(cell, params, entry) for params, entry in entries_of(cell))]
+        if cell.status in FAILURES:
+            out += [replace(cell, params=params) for params in caches[_trained_alike(cell)]]
     return out
 
 
-def _below_a_page(params: dict[str, Any]) -> bool:
-    """Whether the budget is no whole page: quest reads one then, and its score is that of a page."""
-    return params.get(EVICT) == QUEST and 1 <= float(params.get("budget", PAGE)) < PAGE
+def _trained_alike(cell: Cell) -> tuple[Any, ...]:
+    return cell.variant, cell.params, setting_key(cell)
 
 
 def _under(cell: Cell, params: Params, entry: dict[str, Any]) -> Cell:
@@ -88,6 +113,11 @@ def share_of(cell: Cell) -> float | None:
     return None
 
 
+def is_growing(cell: Cell) -> bool:
+    """Whether the budget is a share of the positions so far: while a sequence is short it keeps less than a number of positions does."""
+    return bool(evicts(cell)) and float(dict(cell.params)[BUDGET]) < 1
+
+
 def line_of(cell: Cell) -> str:
     """The name of the line that joins a cell with others of its kind: of exact attention the method of eviction, else the variant."""
     return evicts(cell) or (BASELINE if cell.variant == BASELINE else cell.variant)
@@ -110,14 +140,14 @@ def share_text(share: float) -> str:
 
 
 def kept_text(cell: Cell) -> str:
-    """What a line of the table keeps, alike at every length: `full`, 8 over 2 heads; `sinks`, a window of 1/4."""
+    """What a line of the table keeps, as a share where it is one: `full`, 8 over 2 heads; `sinks`, a window of 1/4."""
     params, share, (own, heads) = dict(cell.params), share_of(cell), kv_heads(cell)
     if method := evicts(cell):
-        return f"`{BASELINE}[evict={method}]`, {share_text(share or 1)} of the positions"
+        return f"`{BASELINE}[evict={method}]`, {share_text(share or 1)} of the positions{' so far' if is_growing(cell) else ''}"
     if cell.axes.get(TYPED):
         return f"`{BASELINE}`, {cell.axes[TYPED]}"
     if cell.variant == BASELINE:
         return f"`{BASELINE}`, {heads} query heads over {own}"
     if "window" in params and share is not None:
         return f"`{cell.variant}`, a window of {share_text(share)}"
-    return f"`{cell.variant}[keys={params['keys']}]`" if "keys" in params else f"`{cell.variant}`"
+    return f"`{cell.variant}`, {share_text(share)} of the keys" if "keys" in params and share is not None else f"`{cell.variant}`"
