@@ -34,4 +34,6 @@ string(JOIN ":" counting
   Stopping.IntervalsThatEndVisitsCoverAsOftenAsTheySay
   # Contract checks that call what others call, and compare numbers alone.
   *Conformance*_causality *Conformance*_convexity *Conformance*_determinism *Conformance*_flops *Conformance*_limit
-  *Conformance*_linearity *Conformance*_memory *Conformance*_permutation)
+  *Conformance*_linearity *Conformance*_memory *Conformance*_permutation
+  # What other tests here call at more shapes: mixers inside blocks, and every variant by the workload that it is measured with.
+  *BlockConformance*_reference Workload.RunsEveryVariantAtEveryScopeInBothModes)
