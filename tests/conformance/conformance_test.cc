@@ -55,10 +55,18 @@ bool everything_is_asked() {  // by ATTN_CONFORMANCE=full
   return wanted && std::string_view(wanted) == "full";
 }
 
+bool is_shortened() {  // sanitizers slow the checks tenfold: there less is tried
+#ifdef ATTN_SANITIZED
+  return !everything_is_asked();
+#else
+  return false;
+#endif
+}
+
 // The defaults, and one switch at a time at each of its other values; each of these again with
 // every size at 3, or windows, blocks and ranks would span the short sequences of the checks.
-// Sanitizers slow the checks tenfold: there other values than those of `kernel`, which chooses a
-// loop, are tried with small sizes alone.
+// Where less is tried, other values than those of `kernel`, which chooses a loop, have small sizes
+// alone.
 std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
   std::vector<Given> result = {{}};
   for (const ParamSpec& spec : specs) {
@@ -69,10 +77,8 @@ std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
     }
   }
   const std::vector<Given> large = result;
-#ifdef ATTN_SANITIZED
-  if (!everything_is_asked())
+  if (is_shortened())
     std::erase_if(result, [](const Given& one) { return !one.empty() && !one.contains("kernel"); });
-#endif
   for (const Given& given : large) {
     Given small = given;
     for (const ParamSpec& spec : specs)
@@ -84,15 +90,13 @@ std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
   return result;
 }
 
-// Under sanitizers a check is run at its quick level, where it has one.
+// Where less is tried, a check is run at its quick level, if it has one.
 template <class Check>
 std::vector<Result> at_level_of_build(const Check& check) {
-#ifdef ATTN_SANITIZED
-  if (!everything_is_asked()) {
+  if (is_shortened()) {
     auto results = check(Level::quick);
     if (!results.empty()) return results;
   }
-#endif
   return check(Level::full);
 }
 
@@ -133,11 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Catalog, VariantConformance, testing::ValuesIn(variant_
 class BlockConformance : public testing::TestWithParam<Case> {};
 TEST_P(BlockConformance, Holds) {
   const VariantInfo& block = with_paper_block(find_variant(GetParam().subject));
-  bool in_full = GetParam().subject == "mamba2";
-#ifdef ATTN_SANITIZED
-  in_full = false;
-#endif
-  in_full = in_full || everything_is_asked();
+  const bool in_full = everything_is_asked() || (GetParam().subject == "mamba2" && !is_shortened());
   Given given;  // keys that fit into the narrowest heads of the checks
   const std::string key_dim = find_variant(GetParam().subject).block->key_dim;
   if (!key_dim.empty()) given[key_dim] = int64_t{3};

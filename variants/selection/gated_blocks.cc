@@ -205,7 +205,7 @@ Var gated_blocks(const BlockGates& by, const Var& k, const Var& v, const Var& lo
   });
   return custom_op(out, {k, v, logits, by.position, by.key_gain, by.value_gain},
                    [p](const Tensor& grad, std::span<Tensor> grads) {
-                     const Mark again(Part::softmax);
+                     const Mark backward(Part::softmax);
                      run_tasks(p.by.heads(), GatedLayout(p.by).total, [&](int64_t own, real* work) {
                        int64_t slots = 0;
                        for (int64_t head = own; head < p.heads(); head += p.by.heads()) {

@@ -10,7 +10,7 @@ from attnbench._place import ROOT
 from attnbench.plots.rows.kept import TYPED, evicts, is_exact_cache, is_whole, kept_text
 from attnbench.plots.rows.read import Cell, read_rows
 from attnbench.plots.rows.scores import Score
-from attnbench.plots.rows.settings import mark_of, marks_of
+from attnbench.plots.rows.settings import MEANINGS, mark_of, marks_of
 from attnbench.plots.rows.units import bytes_text, length_text, seconds_text
 
 from .by_family import entry
@@ -167,8 +167,6 @@ def _types(cells: list[Cell]) -> str:
 
 def marks_told(path: Path, scored: Path) -> str:
     """What the marks of this page mean, of those that its rows carry."""
-    from attnbench.plots.rows.settings import MEANINGS
-
     rows = read_rows([path])
     found = marks_of([*rows.of("speed"), *scores_of(scored)])
     told = [f"- `{mark}`: {MEANINGS[mark]}." for mark in found]

@@ -65,9 +65,10 @@ FORMS = (("nsa", "compression", "mean"), ("dsa", "indexer", "per_head"), ("routi
 
 def printed(command: str) -> str:
     """What the command prints."""
-    words = [str(ROOT / word) if word.endswith((".jsonl", ".toml")) else word for word in shlex.split(command)]
-    if missing := [word for word in shlex.split(command) if word.endswith(".jsonl") and not (ROOT / word).exists()]:
+    given = shlex.split(command)
+    if missing := [word for word in given if word.endswith(".jsonl") and not (ROOT / word).exists()]:
         return f"Not measured yet: there is no {' and no '.join(f'`{word}`' for word in missing)}."
+    words = [str(ROOT / word) if word.endswith((".jsonl", ".toml")) else word for word in given]
     if words[0] in TABLES:
         rows = [Path(word) for word in words[1:] if word.endswith(".jsonl") and words[0] != "overhead"]  # whose rows are others
         return with_forms(TABLES[words[0]](*words[1:]), rows)

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from ..layout.axes import LEVELS, bar_line, beside, byte_ticks, entry, fixed_ticks, halo, level_entries, score_axis
 from ..layout.caption import caption
 from ..layout.page import Page, Picture
-from ..rows.kept import evicts, kv_heads, line_of, scored
+from ..rows.kept import BUDGET, evicts, is_exact_cache, is_whole, kv_heads, line_of, scored
 from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import ONE_SEED, Score, TaskGroup, score, task_columns, task_groups
 from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, unless_error, without_settings
@@ -88,8 +88,8 @@ def panels_of(rows: Rows) -> list[Panel]:
     panels = []
     for group in task_groups(cells):
         forgetting = [c for c in group.cells if evicts(c)]
-        exactly = [c for c in group.cells if c.variant == BASELINE and not evicts(c)]
-        whole = [c for c in exactly if kv_heads(c)[0] == kv_heads(c)[1]]
+        exactly = [c for c in group.cells if is_whole(c)]
+        whole = [c for c in exactly if is_exact_cache(c)]
         others = [c for c in group.cells if c.variant != BASELINE]
         if forgetting:
             panels.append(Panel(group, FORGETS, lines_of([*whole, *forgetting])))
@@ -120,7 +120,7 @@ def told_of(cell: Cell) -> str:
     """What tells a point from the others of its line: `budget=8`, `kv_heads=2`, `window=16`."""
     params = dict(without_settings(cell.params))
     if evicts(cell):
-        return f"budget={float(params['budget']):g}"
+        return f"budget={float(params[BUDGET]):g}"
     own, heads = kv_heads(cell)
     if cell.variant == BASELINE:
         return f"kv_heads={own}" if own != heads else ""

@@ -77,7 +77,7 @@ def evicted_bytes(cell: Cell, params: Params) -> int | None:
     if method == QUEST:
         return int(position * (length + -(-length // PAGE)))
     heads = int(cell.training.get("layers") or 1) * int(cell.training.get("kv_heads") or cell.training.get("heads") or 1)
-    return int(slots(float(dict(params)["budget"]), length) * (position + heads * (POSITION + RECORDS.get(method, 0))))
+    return int(slots(float(dict(params)[BUDGET]), length) * (position + heads * (POSITION + RECORDS.get(method, 0))))
 
 
 def slots(budget: float, length: int) -> int:
@@ -104,7 +104,7 @@ def share_of(cell: Cell) -> float | None:
     if not length:
         return None
     if evicts(cell):
-        budget = float(params["budget"])
+        budget = float(params[BUDGET])
         return min(budget if budget < 1 else budget / length, 1.0)
     if "window" in params and set(params) <= {"window", "sinks"}:
         return min((float(params["window"]) + float(params.get("sinks", 0))) / length, 1.0)
@@ -120,7 +120,7 @@ def is_growing(cell: Cell) -> bool:
 
 def line_of(cell: Cell) -> str:
     """The name of the line that joins a cell with others of its kind: of exact attention the method of eviction, else the variant."""
-    return evicts(cell) or (BASELINE if cell.variant == BASELINE else cell.variant)
+    return evicts(cell) or cell.variant
 
 
 def is_exact_cache(cell: Cell) -> bool:

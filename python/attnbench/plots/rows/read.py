@@ -17,10 +17,7 @@ Params = tuple[tuple[str, str], ...]
 # Stands behind the name of a variant in Python, and what it says.
 PYTHON = "\u2021"
 PYTHON_SHORT = f"{PYTHON} written in Python, run by torch"
-PYTHON_NOTE = (
-    f"{PYTHON}: written in Python and run by torch in an interpreter; its time and memory are those of "
-    "that program, not of a native kernel."
-)
+PYTHON_NOTE = f"{PYTHON}: written in Python and run by torch in an interpreter; its time and memory are those of that program, not of a native kernel."
 
 
 @dataclass(frozen=True)
