@@ -14,4 +14,8 @@ constexpr double kJudgingSeconds = 60;  // that a reference may take where ident
 // eighth of the length; 0 below 2048 positions, where all take less than measuring does.
 double forecast_of_reference(const SeenPass& seen, int64_t positions);
 
+// Seconds of one causal forward pass over all positions, from two of a sixteenth and an eighth of
+// them.
+double forecast_of_forward(const SeenPass& seen);
+
 }  // namespace attn

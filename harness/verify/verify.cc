@@ -15,6 +15,7 @@
 #include "harness/verify/outputs.h"
 #include "harness/verify/slopes.h"
 #include "harness/verify/tokens.h"
+#include "variants/api/forgetting.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -54,6 +55,17 @@ bool is_affordable(const WorkloadSpec& spec, const SeenPass& seen, double evalua
   for (int attempt = 0; attempt < kAttempts; ++attempt)
     if (evaluations * forecast_of_reference(seen, positions) <= budget_s) return true;
   return false;
+}
+
+// Whether a token is compared with the reference: where a cache of fewer bits answers something
+// else than a forward pass, in the time that comparing may take, or where the forward pass, which
+// would stand in for the reference, takes longer.
+bool has_reference_of_token(const WorkloadSpec& spec, const SeenPass& seen,
+                            const VerifyOptions& options) {
+  return spec.cache != CacheType::float32 ||
+         is_affordable(spec, seen, options.whole ? 3 : 1, options.budget_s) ||
+         (seen.variant->reference && !as_forgetting(*seen.attention) &&
+          forecast_of_reference(seen, 1) <= forecast_of_forward(seen));
 }
 
 ComparedRows outputs_by_reference(const SeenPass& seen, const ReferenceInputs& inputs, Dtype dtype,
@@ -187,10 +199,8 @@ Verified verify(Workload& workload, const VerifyOptions& options) {
   Verified all;
   all.shape = {spec.batch, spec.heads, spec.length, spec.head_dim};
   if (spec.mode == Mode::decode) {
-    // A cache of fewer bits answers something else than a forward pass.
     const bool by_reference =
-        spec.cache != CacheType::float32 || is_affordable(spec, workload.seen(SeenToken::first),
-                                                          options.whole ? 3 : 1, options.budget_s);
+        has_reference_of_token(spec, workload.seen(SeenToken::first), options);
     const ComparedTokens tokens = compare_tokens(workload, options.whole, by_reference);
     if (tokens.compared.fault) refuse(*tokens.compared.fault);
     take_outputs(tokens.compared.rows, tokens.compared.error, tokens.compared.bound, tokens.by,

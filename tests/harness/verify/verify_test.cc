@@ -9,6 +9,7 @@
 
 #include "core/base/parallel.h"
 #include "harness/verify/chosen_rows.h"
+#include "harness/verify/tokens.h"
 #include "variants/catalog.h"
 #include "tests/said.h"
 
@@ -160,17 +161,31 @@ TEST(Verify, QueryHeadsThatShareKeys) {
 // Where a reference takes too long, its first piece and identities stand in for it.
 TEST(Verify, ComparesInPiecesWhatTakesTooLong) {
   const VerifyOptions no_time{.budget_s = 0};
-  for (const Mode mode : {Mode::forward, Mode::train, Mode::decode}) {
+  for (const Mode mode : {Mode::forward, Mode::train}) {
     Workload workload(spec_of(late_fault(), {"none", mode}, true, 2100));
-    for (int i = 0; i < 2; ++i) workload.run();
+    workload.run();
     const Verified found = verify(workload, no_time);
     EXPECT_EQ(found.by, VerifiedBy::pieces);
     EXPECT_FALSE(found.identities.empty());
     EXPECT_EQ(found.gradient_error.has_value(), mode == Mode::train);
   }
+  Workload tokens(spec_of(late_fault(), {"none", Mode::decode}, true, 2100));
+  for (int i = 0; i < 2; ++i) tokens.run();
+  const ComparedTokens compared = compare_tokens(tokens, true, false);
+  EXPECT_EQ(compared.by, VerifiedBy::pieces);
+  EXPECT_FALSE(compared.compared.fault);
   Workload wrong(spec_of(late_fault(), {"values"}, true, 2100));
   wrong.run();
   EXPECT_THROW(verify(wrong, no_time), WrongAnswer);
+}
+
+// The forward pass that would stand in for it takes thousands of times as long.
+TEST(Verify, ATokenOfALongCacheIsComparedWithTheReference) {
+  Workload workload(spec_of(late_fault(), {"none", Mode::decode}, true, 16384));
+  for (int i = 0; i < 2; ++i) workload.run();
+  const Verified found = verify(workload, {.budget_s = 0});
+  EXPECT_EQ(found.by, VerifiedBy::reference);
+  EXPECT_TRUE(found.identities.empty());
 }
 
 // A weight that fades over the longest length hardly differs over a short one: what holds there is
