@@ -8,7 +8,7 @@ AVX2; llama.cpp holds keys and values in 16 bits, which would not agree with the
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_bool, c_float, c_int, c_int64, c_size_t, c_void_p
+from ctypes import c_bool, c_float, c_int, c_int64, c_size_t, c_uint32, c_void_p
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from .plan import CACHES
 LIBRARIES = Path(libggml.__file__).parent / "lib64"
 TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8}  # enum ggml_type
 EXACT = 10  # GGML_PREC_F32: sums in float32
+# Threads wait by polling for a moment, then asleep: ours have their turn meanwhile. Without a pool ggml starts threads at each call,
+# which takes milliseconds where the first one keeps polling on the core of the second.
+POLL = 1
 ROOM = 16 << 20  # bytes beside the arrays, for the graph
 FEATURES = ("avx2", "fma", "f16c", "avx512")
 
@@ -39,6 +42,15 @@ class Plan(ctypes.Structure):
     ]  # fmt: skip
 
 
+class Pool(ctypes.Structure):
+    """ggml_threadpool_params."""
+
+    _fields_ = [
+        ("cpumask", c_bool * 512), ("n_threads", c_int), ("priority", c_int), ("poll", c_uint32),
+        ("strict_cpu", c_bool), ("paused", c_bool),
+    ]  # fmt: skip
+
+
 base = ctypes.CDLL(str(LIBRARIES / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
 cpu = ctypes.CDLL(str(LIBRARIES / "libggml-cpu.so"), mode=ctypes.RTLD_GLOBAL)
 for library, name, result, arguments in (
@@ -51,6 +63,9 @@ for library, name, result, arguments in (
     (base, "ggml_flash_attn_ext_set_prec", None, [c_void_p, c_int]),
     (base, "ggml_new_graph", c_void_p, [c_void_p]),
     (base, "ggml_build_forward_expand", None, [c_void_p, c_void_p]),
+    (base, "ggml_threadpool_params_default", Pool, [c_int]),
+    (cpu, "ggml_threadpool_new", c_void_p, [ctypes.POINTER(Pool)]),
+    (cpu, "ggml_threadpool_free", None, [c_void_p]),
     (cpu, "ggml_graph_plan", Plan, [c_void_p, c_int, c_void_p]),
     (cpu, "ggml_graph_compute", c_int, [c_void_p, ctypes.POINTER(Plan)]),
 ):
@@ -75,6 +90,9 @@ class Flash:
         batch, heads, length, dim = arrays["q"].shape
         self.shape = (batch, length, heads, dim)
         size = sum(array.nbytes for array in arrays.values()) + arrays["q"].nbytes
+        wanted = base.ggml_threadpool_params_default(request["threads"])
+        wanted.poll = POLL
+        self.pool = cpu.ggml_threadpool_new(ctypes.byref(wanted))
         self.context = base.ggml_init(Memory(size + ROOM, None, False))
         tensors = [
             self.tensor(array, TYPES["f32" if name == "q" else kv_type])
@@ -84,7 +102,7 @@ class Flash:
         base.ggml_flash_attn_ext_set_prec(self.out, EXACT)
         self.graph = base.ggml_new_graph(self.context)
         base.ggml_build_forward_expand(self.graph, self.out)
-        self.plan = cpu.ggml_graph_plan(self.graph, request["threads"], None)
+        self.plan = cpu.ggml_graph_plan(self.graph, request["threads"], self.pool)
         self.work = ctypes.create_string_buffer(max(1, self.plan.work_size))
         self.plan.work_data = ctypes.cast(self.work, c_void_p)
 
@@ -98,6 +116,7 @@ class Flash:
 
     def __del__(self) -> None:
         if hasattr(self, "context"):
+            cpu.ggml_threadpool_free(self.pool)
             base.ggml_free(self.context)
 
     def compute(self) -> None:

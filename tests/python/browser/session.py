@@ -13,6 +13,8 @@ from ..faults import ROOT
 PYTHON = ROOT / ".venv-browser" / "bin" / "python"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
+PATIENCE_S = 480  # of what takes 200 s beside much other work
+
 
 def needs_browser(case: type[unittest.TestCase]) -> type[unittest.TestCase]:
     """Skips the case where there is no browser, or nothing that drives one."""
@@ -22,9 +24,12 @@ def needs_browser(case: type[unittest.TestCase]) -> type[unittest.TestCase]:
 
 def drive(module: str, *words: object) -> Any:
     """What `module` of tests/python, such as dev.drive_site, prints as JSON when it gets Chromium's path and `words`. Raises AssertionError
-    with its message where it stops."""
+    with its message where it stops, and where it takes over `PATIENCE_S`: a browser that crashed leaves its driver waiting for ever."""
     command = [PYTHON, "-m", f"tests.python.{module}", CHROMIUM, *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT)
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired as late:
+        raise AssertionError(f"{module} was not done after {PATIENCE_S} s: {late.stderr or ''}") from None
     if done.returncode:
         raise AssertionError(done.stderr)
     return json.loads(done.stdout)
