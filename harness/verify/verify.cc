@@ -65,7 +65,8 @@ bool has_reference_of_token(const WorkloadSpec& spec, const SeenPass& seen,
   return spec.cache != CacheType::float32 ||
          is_affordable(spec, seen, options.whole ? 3 : 1, options.budget_s) ||
          (seen.variant->reference && !as_forgetting(*seen.attention) &&
-          forecast_of_reference(seen, 1) <= forecast_of_forward(seen));
+          std::min(forecast_of_reference(seen, 1), forecast_of_reference(seen, 1)) <=
+              forecast_of_forward(seen));
 }
 
 ComparedRows outputs_by_reference(const SeenPass& seen, const ReferenceInputs& inputs, Dtype dtype,

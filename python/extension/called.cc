@@ -9,12 +9,13 @@
 #include "harness/check/contract.h"
 #include "python/extension/maker.h"
 #include "python/extension/tensors.h"
+#include "variants/api/on_calling_thread.h"
 
 namespace attn_python {
 namespace ATTN_PRECISION {
 namespace {
 
-class Called final : public attn::Attention {
+class Called final : public attn::Attention, public attn::OnCallingThread {
  public:
   Called(const attn::AttentionConfig& config, std::shared_ptr<Callee> callee)
       : Attention(config), callee_(std::move(callee)) {

@@ -8,6 +8,7 @@
 #include "core/ops/ops_heads.h"
 #include "variants/api/expecting.h"
 #include "variants/api/mixer.h"
+#include "variants/api/on_calling_thread.h"
 
 namespace attn {
 namespace {
@@ -43,7 +44,11 @@ Var sequence_by_sequence(const Attention& attention, std::span<const Var> inputs
                          const Packing& packing) {
   const bool is_mixer = as_mixer(attention) != nullptr;
   const Mask mask{attention.config().causal, {}};
-  return answer_each(packing, inputs, attention.config().heads, has_learned(attention.weights()),
+  const bool learned = has_learned(attention.weights());
+  const AtATime at_a_time = dynamic_cast<const OnCallingThread*>(&attention) ? AtATime::nothing
+                            : learned                                        ? AtATime::forward
+                                                                             : AtATime::all;
+  return answer_each(packing, inputs, attention.config().heads, at_a_time, learned,
                      [&](std::span<const Var> blocks) {
                        if (!is_mixer) return forward_of(attention, blocks, mask);
                        const Var rows = rows_of(blocks[0]);

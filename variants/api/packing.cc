@@ -144,12 +144,13 @@ SequenceShares share_sequences(const std::vector<double>& work, int threads, int
 }
 
 Var answer_each(const Packing& packing, std::span<const Var> inputs, int64_t parts,
-                bool shares_weights, FunctionRef<Var(std::span<const Var> blocks)> answer) {
-  const bool records = recording(inputs) || (shares_weights && !NoGrad::active());
+                AtATime at_a_time, bool has_learned,
+                FunctionRef<Var(std::span<const Var> blocks)> answer) {
+  const bool records = recording(inputs) || (has_learned && !NoGrad::active());
   const Tensor out(inputs[0].shape());
   const auto all = std::allocate_shared<AnsweredSequences>(Recycled<AnsweredSequences>(),
                                                            static_cast<size_t>(packing.count()));
-  for_each_sequence(packing.work(), parts, false, [&](int64_t s) {
+  for_each_sequence(packing.work(), parts, at_a_time == AtATime::nothing, [&](int64_t s) {
     Answered& own = (*all)[static_cast<size_t>(s)];
     for (const Var& input : inputs)
       own.inputs.emplace_back(packing.block(input.value(), s), records && input.requires_grad());
@@ -174,7 +175,7 @@ Var answer_each(const Packing& packing, std::span<const Var> inputs, int64_t par
           if (slots[i].needed()) gradients[i] = slots[i].target(adds_to);
           adds[i] = adds_to;
         }
-        for_each_sequence(packing.work(), parts, shares_weights, [&](int64_t s) {
+        for_each_sequence(packing.work(), parts, at_a_time != AtATime::all, [&](int64_t s) {
           go_back(packing, s, (*all)[static_cast<size_t>(s)], gradient, gradients, adds);
         });
       });

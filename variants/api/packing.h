@@ -50,12 +50,16 @@ struct SequenceShares {
 // `parts`: into how many equal ones threads split a sequence at least, such as its heads.
 SequenceShares share_sequences(const std::vector<double>& work, int threads, int64_t parts);
 
+// What may go at a time: sequences forward and backward; forward alone, where learned weights in
+// common would get gradients of two at a time; nothing, and all is on the calling thread.
+enum class AtATime { all, forward, nothing };
+
 // Answers each sequence by itself: `answer` gets the blocks of `inputs`, each [1, heads, len,
 // width], and returns one of as many numbers as the first. The result is packed as the first is.
-// `parts`: as of share_sequences(). `shares_weights`: answers have learned weights in common, whose
-// gradients would meet if two sequences went backward at a time; then they go one after the other.
-// Costs a copy of the answers, and of the inputs' gradients.
+// `parts`: as of share_sequences(). `has_learned`: answers need gradients even where no input does,
+// for their weights. Costs a copy of the answers, and of the inputs' gradients.
 Var answer_each(const Packing& packing, std::span<const Var> inputs, int64_t parts,
-                bool shares_weights, FunctionRef<Var(std::span<const Var> blocks)> answer);
+                AtATime at_a_time, bool has_learned,
+                FunctionRef<Var(std::span<const Var> blocks)> answer);
 
 }  // namespace attn

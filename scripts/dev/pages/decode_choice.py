@@ -19,12 +19,14 @@ from .decode_rows import (
     OTHERWISE,
     RECALL,
     TWO,
+    UNLIKE,
     bytes_of,
     counts,
     exact_line,
+    few_seeds,
     interval_of,
-    is_shared_otherwise,
     lines_of,
+    marks_of_score,
     ratio_of,
     scores_like,
     scores_of,
@@ -86,7 +88,8 @@ def _at(length: int, lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], 
     if not held:
         return f"{said}; of nothing else that was timed do {SEEDS} finished seeds say that it is within {KEPT} of its score on {tasks}."
     found = [
-        _best("of caches of the same weights", same, whole) or "no cache of the same weights that was scored is surely faster, or smaller",
+        _best("of caches of the same weights", same, whole)
+        or f"no cache of the same weights that is within it {'is surely faster, or smaller' if same else 'was timed here'}",
         _best("of what is trained for itself (with one learning rate for all)", trained, whole) or "nothing that is trained for itself is",
     ]
     return f"{said}. Within {KEPT} of its score on {tasks}, of models trained without shared heads: {found[0]}; {found[1]}."
@@ -98,10 +101,14 @@ def _best(of: str, held: list[Cell], whole: Cell) -> str:
     smaller = [c for c in held if (bytes_of(c) or 0) < (bytes_of(whole) or 0)]
     fast, small = (_least(own, value) if own else None for own, value in ((faster, time_of), (smaller, bytes_of)))
     if fast and small and bytes_of(fast) == bytes_of(small):
-        return f"{of}, {kept_text(fast)} with least time and fewest bytes, {_figures(fast, whole)}{_near(fast, faster)}{_as_small(fast, smaller)}"
-    told = [f"{kept_text(fast)} with least time, {_figures(fast, whole)}{_near(fast, faster)}"] if fast else []
-    told += [f"{kept_text(small)} with fewest bytes, {_figures(small, whole)}{_as_small(small, smaller)}"] if small else []
+        return f"{of}, {_named(fast)} with least time and fewest bytes, {_figures(fast, whole)}{_near(fast, faster)}{_as_small(fast, smaller)}"
+    told = [f"{_named(fast)} with least time, {_figures(fast, whole)}{_near(fast, faster)}"] if fast else []
+    told += [f"{_named(small)} with fewest bytes, {_figures(small, whole)}{_as_small(small, smaller)}"] if small else []
     return f"{of}, {', and '.join(told)}" if told else ""
+
+
+def _named(cell: Cell) -> str:
+    return kept_text(cell) + marks_of_score(cell, [])
 
 
 def _least(cells: list[Cell], value: Callable[[Cell], float | None]) -> Cell:
@@ -141,7 +148,7 @@ def _constant(lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], scores:
         if cell is None or not cell.ok or len(cells) < 2 or len({bytes_of(c) for c in cells}) > 1 or is_whole(cell):
             continue
         found = {task: like for task in RECALL if (like := scores_like(cell, scores, task))}
-        recall = ", ".join(f"`{task}` {entry(like)}{OTHERWISE if is_shared_otherwise(cell, like) else ''}" for task, like in found.items())
+        recall = ", ".join(f"`{task}` {entry(like)}{marks_of_score(cell, like)}{few_seeds(like)}" for task, like in found.items())
         told.append(f"{name} {_figures(cell, exact[last])}, {recall or 'not scored'}")
     return f"States of a size that no length changes, beside exact attention at {length_text(last)}: {'; '.join(told)}." if told else ""
 
@@ -170,4 +177,6 @@ def marks_told(path: Path, scored: Path) -> str:
     rows = read_rows([path])
     found = marks_of([*rows.of("speed"), *scores_of(scored)])
     told = [f"- `{mark}`: {MEANINGS[mark]}." for mark in found]
-    return "\n".join([*told, f"- `{OTHERWISE}`: of trainings whose four heads share no keys, while those of the timed cell do."])
+    told.append(f"- `{OTHERWISE}`: of trainings whose four heads share no keys, while those of the timed cell do.")
+    told.append(f"- `{UNLIKE}`: of a state or latent that was scored on 32 to 128 positions, where it is a larger share of what exact attention keeps than where it was timed.")
+    return "\n".join(told)

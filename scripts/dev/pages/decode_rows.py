@@ -19,6 +19,8 @@ HEADS, HEAD_DIM, SHARED = 8, 128, 2  # of results/reference/decoding.toml: query
 ONE, TWO = 1, 2  # threads of the table of types, and of all others
 OTHERWISE = "§"  # beside a score of trainings whose heads do not share keys as the timed ones do
 RECALL = ("mqar", "needle")  # tasks whose scores say what a cache still finds
+UNLIKE = "‡"  # beside a score of a state or latent, whose share of exact attention's bytes follows from the length
+FEW = 3  # seeds; of fewer their number is told
 ALIKE = 1.3  # a share of the positions and another one, of a shorter sequence, at most so many times apart, are one setting
 
 
@@ -63,12 +65,19 @@ def bytes_of(cell: Cell | None) -> float | None:
 
 
 def ratio_of(cell: Cell | None, of: Cell | None) -> str:
-    """Of two medians, with the marks of both."""
+    """Of two medians, with the marks of both; undecided where their intervals meet."""
     own, other = time_of(cell), time_of(of)
     if not own or not other:
         return "—"
     ratio = own / other
-    return f"{f'{ratio:.2f}' if ratio >= 0.1 else f'{ratio:.2g}'}{marks_of((cell, of))}"
+    said = f"{f'{ratio:.2f}' if ratio >= 0.1 else f'{ratio:.2g}'}{marks_of((cell, of))}"
+    return said if cell and of and are_apart(cell, of) else f"{said} (undecided)"
+
+
+def are_apart(a: Cell, b: Cell) -> bool:
+    """Whether the intervals of both times tell which is faster."""
+    (low, high), (other_low, other_high) = interval_of(a), interval_of(b)
+    return high < other_low or other_high < low
 
 
 def lines_of(rows: Rows, threads: int = TWO) -> dict[str, dict[int, Cell]]:
@@ -118,6 +127,18 @@ def _sharing(cell: Cell) -> float:
 def is_shared_otherwise(cell: Cell, own: Iterable[Cell]) -> bool:
     """Whether the timed heads share keys otherwise than those of the trainings that were scored."""
     return any(_sharing(c) != _sharing(cell) for c in own)
+
+
+def marks_of_score(cell: Cell, own: list[Cell]) -> str:
+    """What differs between the cell that was timed and those that were scored."""
+    unlike = share_of(cell) is None and not is_whole(cell)
+    return (OTHERWISE if is_shared_otherwise(cell, own) else "") + (UNLIKE if unlike else "")
+
+
+def few_seeds(own: list[Cell]) -> str:
+    """` (1 seed)` where there are too few."""
+    count = len({c.axes.get("seed") for c in own})
+    return "" if count >= FEW else f" ({count} seed{'s' if count > 1 else ''})"
 
 
 def counts(cells: list[Cell]) -> Score | None:

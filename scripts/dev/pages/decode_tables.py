@@ -17,13 +17,13 @@ from attnbench.plots.rows.units import bytes_text, length_text, markdown, second
 from .by_family import entry
 from .decode_rows import (
     ONE,
-    OTHERWISE,
     RECALL,
     TWO,
     bytes_of,
     exact_line,
-    is_shared_otherwise,
+    few_seeds,
     lines_of,
+    marks_of_score,
     not_measured,
     ratio_of,
     scores_like,
@@ -124,7 +124,7 @@ def recall_text(own: dict[int, Cell], scores: list[Cell], task: str) -> str:
     found = [scores_like(cell, scores, task) for cell in own.values()]
     if not found or not found[0] or any(f != found[0] for f in found):
         return NONE
-    return entry(found[0]) + (OTHERWISE if any(is_shared_otherwise(cell, found[0]) for cell in own.values()) else "")
+    return entry(found[0]) + marks_of_score(next(iter(own.values())), found[0]) + few_seeds(found[0])
 
 
 def workloads(path: Path) -> str:

@@ -126,15 +126,17 @@ def plain(value: float) -> str:
 
 
 def machine(path: Path) -> str:
-    """The processor of the rows, its measured peak and bandwidth, and the commit, in one line."""
-    environment: dict[str, Any] = read_rows([path]).runs[0]["environment"]
+    """The processor of the rows, its measured peak and bandwidth, and the commits, in one line."""
+    runs = read_rows([path]).runs
+    environment: dict[str, Any] = runs[0]["environment"]
+    commits = dict.fromkeys(run["environment"]["commit"][:12] for run in runs)
     found = environment["calibration"]
     sizes = {name: f"{size.rstrip('K')} KiB" for name, size in (held.split() for held in environment["caches"].split(", "))}
     return (
         f"{environment['cpu_model']}, kernels for `{environment['kernel_instruction_set']}`, {environment['cores']} cores, "
         f"caches of {' / '.join(sizes[name] for name in CACHES if name in sizes)}: "
         f"**{found['fma_flops_per_s_one'] / 1e9:.0f} GFLOP/s** of fused multiply-adds by one core, "
-        f"**{found['copy_bytes_per_s_one'] / 1e9:.0f} GB/s** copied by one core; commit `{environment['commit'][:12]}`."
+        f"**{found['copy_bytes_per_s_one'] / 1e9:.0f} GB/s** copied by one core; commit{'s' if len(commits) > 1 else ''} {', '.join(f'`{one}`' for one in commits)}."
     )
 
 

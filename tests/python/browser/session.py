@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import unittest
 from typing import Any
@@ -26,10 +28,15 @@ def drive(module: str, *words: object) -> Any:
     """What `module` of tests/python, such as dev.drive_site, prints as JSON when it gets Chromium's path and `words`. Raises AssertionError
     with its message where it stops, and where it takes over `PATIENCE_S`: a browser that crashed leaves its driver waiting for ever."""
     command = [PYTHON, "-m", f"tests.python.{module}", CHROMIUM, *words]
-    try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired as late:
-        raise AssertionError(f"{module} was not done after {PATIENCE_S} s: {late.stderr or ''}") from None
-    if done.returncode:
-        raise AssertionError(done.stderr)
-    return json.loads(done.stdout)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(list(map(str, command)), stdout=pipe, stderr=pipe, text=True, cwd=ROOT, start_new_session=True) as driver:
+        try:
+            said, complaint = driver.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{module} was not done after {PATIENCE_S} s") from None
+        finally:
+            if driver.returncode is None:
+                os.killpg(driver.pid, signal.SIGKILL)  # the browser too
+    if driver.returncode:
+        raise AssertionError(complaint)
+    return json.loads(said)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from attnbench._place import ROOT
+from attnbench.plots.rows.kept import share_of
 from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.settings import RUN
 from dev.pages import decode_choice, decode_tables, documents
 
 from .. import decoding_rows as made
@@ -68,6 +70,26 @@ class Tables(OnRows):
         by = {line[0]: line[1:] for line in self.lines(decode_tables.states(self.rows(made.time_cells() + keys), path))}
         self.assertEqual(by["`topk`, 1/8 of the keys"][-2:], ["0.90 ± 0.00§"] * 2)
 
+    def test_a_ratio_of_times_whose_intervals_meet_is_undecided(self) -> None:
+        cells = made.time_cells()
+        for row in cells:
+            if row["axes"].get("kv_dtype") == "int8" and row["axes"]["length"] == 4096:
+                row["metrics"]["time_s"]["ci_high"] = 1.0
+        table = self.lines(decode_tables.types(self.rows(cells)))
+        self.assertEqual([line[3] for line in table if line[1] == "`int8`"], ["0.25 (undecided)", "0.25"])
+
+    def test_windows_are_shares_in_rows_of_several_runs_too(self) -> None:
+        """Where runs would give a cell twice, its parameters hold the name of the run."""
+        cell = next(c for c in read_rows([self.rows()]).of("speed") if c.variant == "truncated")
+        self.assertEqual(share_of(replace(cell, params=((RUN, "decoding 1"), *cell.params))), 1 / 8)
+
+    def test_the_number_of_seeds_is_told_where_there_are_few(self) -> None:
+        scores = [c for c in made.score_cells() if c["variant"]["name"] != "truncated" or c["axes"]["seed"] == 0]
+        path = made.written(self.folder / "few.jsonl", scores)
+        by = {line[0]: line[1:] for line in self.lines(decode_tables.states(self.rows(), path))}
+        self.assertTrue(by["`truncated`, a window of 1/8"][-1].endswith("§ (1 seed)"), by)
+        self.assertNotIn("seed", by["`gated_deltanet`"][-1])
+
     def test_the_rate_of_a_cache_is_of_the_cells_own_run(self) -> None:
         rows = read_rows([self.rows()])
         (cell, *_) = (c for c in rows.of("speed") if c.length == 4096 and c.axes["threads"] == 1)
@@ -103,9 +125,9 @@ class Tables(OnRows):
         first, second = self.lines(decode_tables.types(path))[:2]
         self.assertEqual((first[2], first[9], second[3]), ("8.39 ms ±1 %*", "0.02*", "0.50*"))
         by = {line[0]: line[1:] for line in self.lines(decode_tables.states(path, self.scores("linear")))}
-        self.assertEqual((by["`linear`"][0], by["`linear`"][-1]), ("524 µs ±1 %?", "0.30† ± 0.00§"))
+        self.assertEqual((by["`linear`"][0], by["`linear`"][-1]), ("524 µs ±1 %?", "0.30† ± 0.00§‡"))
         told = decode_choice.marks_told(path, self.scores("linear"))
-        self.assertEqual([line[:5] for line in told.splitlines()], ["- `†`", "- `?`", "- `*`", "- `§`"])
+        self.assertEqual([line[:5] for line in told.splitlines()], ["- `†`", "- `?`", "- `*`", "- `§`", "- `‡`"])
 
     def test_what_gave_no_number_is_told_with_the_reason(self) -> None:
         refused = made.token("truncated", {"window": 2048}, 16384, 1.0)
@@ -149,7 +171,7 @@ class Sentences(OnRows):
         short, long, constant, types = self.told()
         self.assertIn(f"At **4k** and 2 threads exact attention {TAKES}. Within 0.05 of its score", short)
         self.assertIn(CHOSEN, short)  # recent is as fast, and loses its recall
-        self.assertTrue(short.endswith("`gated_deltanet` with least time and fewest bytes, 524 µs (0.062 of its time) and 512 KiB (0.062 of its bytes)."))
+        self.assertTrue(short.endswith("`gated_deltanet`‡ with least time and fewest bytes, 524 µs (0.062 of its time) and 512 KiB (0.062 of its bytes)."))
         self.assertIn("At **16k**", long)
         self.assertIn("`linear` 524 µs (0.016 of its time) and 512 KiB (0.016 of its bytes), `mqar` 0.30 ± 0.00", constant)
         self.assertIn("`int8` 0.25 of the time (asked ≤ 0.35) and 0.25 of the bytes", types)
@@ -208,8 +230,14 @@ class Sentences(OnRows):
             row["metrics"]["time_s"]["ci_high"] = 1.0
 
         short = decode_choice.sentences(self.rows(self.changed("gated_deltanet", wide)), self.scores()).splitlines()[0]
-        self.assertIn("`gated_deltanet` with fewest bytes", short)
-        self.assertNotIn("`gated_deltanet` with least time", short)
+        self.assertIn("`gated_deltanet`‡ with fewest bytes", short)
+        self.assertNotIn("`gated_deltanet`‡ with least time", short)
+
+    def test_what_was_not_timed_at_a_length_is_not_said_to_be_slower(self) -> None:
+        cells = [c for c in made.time_cells() if c["variant"]["params"].get("evict") != "h2o" or c["axes"]["length"] != 4096]
+        short, long, *_ = decode_choice.sentences(self.rows(cells), self.scores()).splitlines()
+        self.assertIn("no cache of the same weights that is within it was timed here;", short)
+        self.assertIn("`full[evict=h2o]`", long)
 
     def test_a_training_that_was_cut_off_has_no_rank(self) -> None:
         short = self.told("gated_deltanet")[0]
@@ -230,7 +258,7 @@ class Sentences(OnRows):
                 row["metrics"]["test"] = 0.99
         near = made.written(self.folder / "near.jsonl", scores)
         short = decode_choice.sentences(self.rows(), near).splitlines()[0]
-        self.assertIn("`gated_deltanet` with least time and fewest bytes, 524 µs (0.062 of its time) and 512 KiB (0.062 of its bytes) "
+        self.assertIn("`gated_deltanet`‡ with least time and fewest bytes, 524 µs (0.062 of its time) and 512 KiB (0.062 of its bytes) "
                       "(not told apart from `linear`) (as few: `linear`).", short, "a window of an eighth takes twice as long")  # fmt: skip
         cells = made.time_cells()
         for row in cells:

@@ -145,8 +145,10 @@ class Threads(unittest.TestCase):
         turns = 0
 
         def work() -> None:
-            attnbench.attention("full[kernel=materialized]", q, k, v, threads=1)
-            done.set()
+            try:
+                attnbench.attention("full[kernel=materialized]", q, k, v, threads=1)
+            finally:
+                done.set()
 
         worker = threading.Thread(target=work)
         worker.start()

@@ -4,6 +4,7 @@ for it. And what a class or function in a file of Python says of itself, without
 from __future__ import annotations
 
 import functools
+import threading
 import unittest
 
 import numpy as np
@@ -76,6 +77,22 @@ class Honest(unittest.TestCase):
         self.assertEqual(report["gradients"].outcome, "skipped")
         report = attnbench.check(mean, backward=back, only="recording")
         self.assertTrue(report.passed, str(report))
+
+    def test_a_function_is_called_by_the_thread_that_checks_it(self) -> None:
+        """Packed sequences are answered by several threads where they may be; another one than ours has no interpreter lock."""
+        threads = set()
+
+        def watched(q, k, v):
+            threads.add(threading.get_ident())
+            return softmax(q, k, v)
+
+        def back(*arrays):
+            threads.add(threading.get_ident())
+            return softmax_backward(*arrays)
+
+        report = attnbench.check(watched, name="watched", only="packed", backward=back)
+        self.assertEqual(report["packed"].outcome, "passed", str(report))
+        self.assertEqual(threads, {threading.get_ident()})
 
     def test_what_is_not_read_is_said(self) -> None:
         def on_queries(q, k, v):

@@ -170,7 +170,7 @@ TEST(Packing, WeightsGetTheGradientsOfAllSequences) {
     const std::vector<Var> inputs = {Var(x, needed)};
     weight.zero_grad();
     for (const double times : {1.0, 2.0}) {
-      const Var out = answer_each(packing, inputs, 1, true, scaled);
+      const Var out = answer_each(packing, inputs, 1, AtATime::forward, true, scaled);
       out.backward(Tensor::full(out.shape(), 1));
       EXPECT_NEAR(weight.grad()[0], times * 15, 1e-5);
     }
@@ -180,17 +180,22 @@ TEST(Packing, WeightsGetTheGradientsOfAllSequences) {
   }
   const NoGrad no_grad;
   EXPECT_FALSE(
-      answer_each(packing, std::vector<Var>{Var(x, true)}, 1, true, scaled).requires_grad());
+      answer_each(packing, std::vector<Var>{Var(x, true)}, 1, AtATime::forward, true, scaled)
+          .requires_grad());
 }
 
-// Two that went at a time would add to one gradient.
-TEST(Packing, SequencesThatShareWeightsGoBackwardOneAfterTheOther) {
+// Two that went at a time would add to one gradient, or call an interpreter that one thread holds.
+TEST(Packing, SequencesGoAtATimeWhereTheyMay) {
   const ScopedThreads scoped(2);
   const Packing packing({2, 3, 2, 3});
-  for (const bool shares : {true, false}) {
-    std::set<std::thread::id> by;
+  for (const AtATime at_a_time : {AtATime::all, AtATime::forward, AtATime::nothing}) {
+    std::set<std::thread::id> forward, by;
     std::mutex mutex;
     const auto watched = [&](std::span<const Var> blocks) {
+      {
+        const std::lock_guard lock(mutex);
+        forward.insert(std::this_thread::get_id());
+      }
       return custom_op(blocks[0].value(), {blocks[0]},
                        [&](const Tensor& gradient, std::span<Tensor> grads) {
                          grads[0].add(gradient);
@@ -199,9 +204,10 @@ TEST(Packing, SequencesThatShareWeightsGoBackwardOneAfterTheOther) {
                        });
     };
     const std::vector<Var> inputs = {Var(Tensor::full({10, 1}, 3), true)};
-    const Var out = answer_each(packing, inputs, 1, shares, watched);
+    const Var out = answer_each(packing, inputs, 1, at_a_time, false, watched);
     out.backward(Tensor::full(out.shape(), 1));
-    EXPECT_EQ(by.size(), shares ? 1u : 2u);
+    EXPECT_EQ(forward.size(), at_a_time == AtATime::nothing ? 1u : 2u);
+    EXPECT_EQ(by.size(), at_a_time == AtATime::all ? 2u : 1u);
   }
 }
 
@@ -209,8 +215,9 @@ TEST(Packing, SequencesThatShareWeightsGoBackwardOneAfterTheOther) {
 TEST(Packing, TheSeedStaysAsItIs) {
   const Packing packing({2, 3});
   const Tensor seed = Tensor::full({5, 1}, 1), before = seed.clone();
-  const Var out = answer_each(packing, std::vector<Var>{Var(Tensor::full({5, 1}, 3), true)}, 1,
-                              false, [](std::span<const Var> x) { return scale(x[0], 7); });
+  const Var out =
+      answer_each(packing, std::vector<Var>{Var(Tensor::full({5, 1}, 3), true)}, 1, AtATime::all,
+                  false, [](std::span<const Var> x) { return scale(x[0], 7); });
   out.backward(seed);
   for (int64_t i = 0; i < seed.size(); ++i) EXPECT_EQ(seed[i], before[i]);
 }

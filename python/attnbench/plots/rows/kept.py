@@ -9,7 +9,7 @@ from typing import Any
 
 from .learned import setting_key
 from .read import FAILURES, Cell, Params, canonical
-from .settings import without_settings
+from .settings import without_run, without_settings
 from .style import BASELINE
 
 EVICT, BUDGET, NONE, QUEST = "evict", "budget", "none", "quest"
@@ -100,7 +100,7 @@ def kv_heads(cell: Cell) -> tuple[int, int]:
 
 def share_of(cell: Cell) -> float | None:
     """The share of the positions that a setting keeps or reads, by its parameters; None where none says so."""
-    params, length = dict(cell.params), cell.length
+    params, length = dict(without_run(cell.params)), cell.length
     if not length:
         return None
     if evicts(cell):
