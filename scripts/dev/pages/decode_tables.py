@@ -11,7 +11,7 @@ from attnbench._place import ROOT
 from attnbench.plots.rows.kept import TYPED, is_whole
 from attnbench.plots.rows.read import Cell, Params, Rows, canonical, read_rows
 from attnbench.plots.rows.settings import mark_of, marks_of, mode_of, spec_text
-from attnbench.plots.rows.style import Styles
+from attnbench.plots.rows.style import BASELINE, Styles
 from attnbench.plots.rows.units import bytes_text, length_text, markdown, seconds_text, thousands_text
 
 from .by_family import entry
@@ -36,6 +36,7 @@ from .decode_rows import (
 FLOAT32 = "float32"
 ASKED_TIME = {"bfloat16": 0.55, "int8": 0.35, "int4": 0.3}  # of float32's, where bandwidth bounds it
 ASKED_BYTES = {"int8": 0.28, "int4": 0.16}  # of float32's
+ROUNDING = 1e-8  # of a divergence that is a sum of differences of logarithms
 NONE = "—"
 LEVEL, KIB = "L3", 1024
 
@@ -65,6 +66,26 @@ def types(path: Path) -> str:
         "length", "cache", "a token", "of float32's", "asked", "bytes", "of float32's", "asked", "its bytes by a copy", "share of copy bandwidth",
     ]  # fmt: skip
     return markdown(heads, lines) + not_measured(cells)
+
+
+def errors(path: Path) -> str:
+    """A line a type of cache: how far the outputs and weights of decoding are from those of exact attention, on random inputs."""
+    cells = [c for c in read_rows([path]).of("fidelity") if c.variant == BASELINE and c.ok]
+    lengths = sorted({c.length or 0 for c in cells})
+    by = {(c.axes.get(TYPED) or FLOAT32, c.length): c for c in cells}
+    names = dict.fromkeys(name for name, _ in by)
+    lines = [
+        [f"`{name}`", *(_error(by.get((name, n)), key) for key in ("relative_error", "weights_kl") for n in lengths)]
+        for name in sorted(names, key=lambda name: by[name, lengths[-1]].metric("relative_error") or 0)
+    ]
+    told = [f"{what}, {n:,} positions" for what in ("relative error of outputs", "KL of weights") for n in lengths]
+    return markdown(["cache", *told], lines)
+
+
+def _error(cell: Cell | None, key: str) -> str:
+    """Below what double precision tells apart it is none."""
+    found = cell.metric(key) if cell else None
+    return NONE if found is None else f"{found:.1e}" if found > ROUNDING else "0"
 
 
 def asked(most: float | None) -> str:

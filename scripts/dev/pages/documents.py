@@ -45,6 +45,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "locality": lambda sweep: locality.table(Path(sweep)),
     "published": lambda tables, *rows: published.table(Path(tables), *map(Path, rows)),
     "decode_types": lambda rows: decode_tables.types(Path(rows)),
+    "decode_errors": lambda rows: decode_tables.errors(Path(rows)),
     "decode_states": lambda rows, scores: decode_tables.states(Path(rows), Path(scores)),
     "decode_workloads": lambda rows: decode_tables.workloads(Path(rows)),
     "decode_packed": lambda rows: decode_tables.packings(Path(rows)),

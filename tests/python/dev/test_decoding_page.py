@@ -17,6 +17,7 @@ from attnbench.plots.rows.settings import RUN
 from dev.pages import decode_choice, decode_tables, documents
 
 from .. import decoding_rows as made
+from ..fixture import cell
 
 TAKES = "takes 8.39 ms a token and keeps 8 MiB"
 CHOSEN = "of caches of the same weights, `full[evict=h2o]`, 1/4 of the positions with least time and fewest bytes, 2.1 ms (0.25 of its time) and 2 MiB"
@@ -77,6 +78,15 @@ class Tables(OnRows):
                 row["metrics"]["time_s"]["ci_high"] = 1.0
         table = self.lines(decode_tables.types(self.rows(cells)))
         self.assertEqual([line[3] for line in table if line[1] == "`int8`"], ["0.25 (undecided)", "0.25"])
+
+    def test_errors_stand_by_type_and_length(self) -> None:
+        def error(kv_dtype: str, n: int, of: float) -> dict[str, Any]:
+            axes = {"length": n, "batch": 1, "heads": 8, "head_dim": 128, "causal": True, "seed": 0, "inputs": "random", "kv_dtype": kv_dtype}
+            return cell("fidelity", "full", made.FULL, axes, metrics={"relative_error": of, "weights_kl": of / 1e3, "cosine": 1.0, "flops": 1.0})
+
+        cells = [error("int4", 64, 0.08), error("int4", 128, 0.09), error("int8", 128, 5e-6)]
+        found = self.lines(decode_tables.errors(made.written(self.folder / "errors.jsonl", cells)))
+        self.assertEqual(found, [["`int8`", "—", "5.0e-06", "—", "0"], ["`int4`", "8.0e-02", "9.0e-02", "8.0e-05", "9.0e-05"]])
 
     def test_windows_are_shares_in_rows_of_several_runs_too(self) -> None:
         """Where runs would give a cell twice, its parameters hold the name of the run."""

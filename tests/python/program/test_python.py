@@ -27,7 +27,7 @@ class Package(unittest.TestCase):
         python = next(p for p in PYTHONS if p.exists())
         done = subprocess.run(
             [python, "-m", "unittest", "discover", "-s", "tests/python/package", "-t", "."],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=500,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         ran = re.search(r"^Ran (\d+) tests", done.stderr, re.M)
