@@ -18,13 +18,14 @@ from .decode_rows import (
     ONE,
     OTHERWISE,
     RECALL,
+    SEEDS,
     TWO,
     UNLIKE,
     bytes_of,
     counts,
     exact_line,
     few_seeds,
-    interval_of,
+    is_surely_faster,
     lines_of,
     marks_of_score,
     ratio_of,
@@ -36,7 +37,6 @@ from .decode_rows import (
 from .decode_tables import ASKED_TIME, FLOAT32, asked
 
 KEPT = 0.05  # the least that the seeds leave open is so far below exact attention's score at most: its recall is kept
-SEEDS = 3  # of a score that is judged
 ALT = "Score against the bytes that decoding keeps, one line a family: exact attention that forgets above, other caches and states below"
 
 
@@ -97,7 +97,7 @@ def _at(length: int, lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], 
 
 def _best(of: str, held: list[Cell], whole: Cell) -> str:
     """The least time and the fewest bytes, each where it is less than exact attention's, of times surely; empty where neither is."""
-    faster = [c for c in held if interval_of(c)[1] < interval_of(whole)[0]]
+    faster = [c for c in held if is_surely_faster(c, whole)]
     smaller = [c for c in held if (bytes_of(c) or 0) < (bytes_of(whole) or 0)]
     fast, small = (_least(own, value) if own else None for own, value in ((faster, time_of), (smaller, bytes_of)))
     if fast and small and bytes_of(fast) == bytes_of(small):
@@ -127,7 +127,7 @@ def _figures(cell: Cell, whole: Cell) -> str:
 
 def _near(best: Cell, held: list[Cell]) -> str:
     """Names what the intervals do not tell apart from the best."""
-    near = [kept_text(c) for c in held if c is not best and not interval_of(c)[0] > interval_of(best)[1]]
+    near = [kept_text(c) for c in held if c is not best and not is_surely_faster(best, c)]
     return f" (not told apart from {', '.join(near)})" if near else ""
 
 

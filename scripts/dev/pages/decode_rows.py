@@ -20,7 +20,7 @@ ONE, TWO = 1, 2  # threads of the table of types, and of all others
 OTHERWISE = "§"  # beside a score of trainings whose heads do not share keys as the timed ones do
 RECALL = ("mqar", "needle")  # tasks whose scores say what a cache still finds
 UNLIKE = "‡"  # beside a score of a state or latent, whose share of exact attention's bytes follows from the length
-FEW = 3  # seeds; of fewer their number is told
+SEEDS = 3  # of a score that is judged; of fewer their number is told
 ALIKE = 1.3  # a share of the positions and another one, of a shorter sequence, at most so many times apart, are one setting
 
 
@@ -71,13 +71,12 @@ def ratio_of(cell: Cell | None, of: Cell | None) -> str:
         return "—"
     ratio = own / other
     said = f"{f'{ratio:.2f}' if ratio >= 0.1 else f'{ratio:.2g}'}{marks_of((cell, of))}"
-    return said if cell and of and are_apart(cell, of) else f"{said} (undecided)"
+    return said if cell and of and (is_surely_faster(cell, of) or is_surely_faster(of, cell)) else f"{said} (undecided)"
 
 
-def are_apart(a: Cell, b: Cell) -> bool:
-    """Whether the intervals of both times tell which is faster."""
-    (low, high), (other_low, other_high) = interval_of(a), interval_of(b)
-    return high < other_low or other_high < low
+def is_surely_faster(a: Cell, b: Cell) -> bool:
+    """Whether the interval of its time ends below that of the other one."""
+    return interval_of(a)[1] < interval_of(b)[0]
 
 
 def lines_of(rows: Rows, threads: int = TWO) -> dict[str, dict[int, Cell]]:
@@ -138,7 +137,7 @@ def marks_of_score(cell: Cell, own: list[Cell]) -> str:
 def few_seeds(own: list[Cell]) -> str:
     """` (1 seed)` where there are too few."""
     count = len({c.axes.get("seed") for c in own})
-    return "" if count >= FEW else f" ({count} seed{'s' if count > 1 else ''})"
+    return "" if count >= SEEDS else f" ({count} seed{'s' if count > 1 else ''})"
 
 
 def counts(cells: list[Cell]) -> Score | None:
