@@ -14,6 +14,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/simd/bfloat16_product.cc"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -95,10 +96,12 @@ HWY_INLINE Vector half_of(hn::Vec<Bits> pairs) {
   return hn::BitCast(Tag(), hn::ShiftLeft<16>(pairs));
 }
 
-// The sums must be locals of the function that loops over the depth, see product.cc.
-template <int kRows, int kVectors>
+// The sums must be locals of the function that loops over the depth, see product.cc. When kFetch,
+// as many bytes as the tile reads of b are fetched from `next` on.
+template <int kRows, int kVectors, bool kFetch>
 HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY_RESTRICT b,
-                            int64_t b_row, PairedEnd end, real* HWY_RESTRICT c, int64_t c_row) {
+                            int64_t b_row, PairedEnd end, real* HWY_RESTRICT c, int64_t c_row,
+                            const char* next) {
   const Tag d;
   const Bits bits;
   Vector sums[kRows][kVectors];
@@ -106,6 +109,11 @@ HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY
     for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(d);
   for (int64_t p = 0; p < pairs; ++p) {
     Vector row[kVectors];
+    if constexpr (kFetch) {
+      constexpr int64_t kBytes = kVectors * kLanes * int64_t{sizeof(BFloat16Pair)};
+      for (int64_t line = 0; line < kBytes; line += 64) hwy::Prefetch(next + line);
+      next += kBytes;
+    }
     for (int v = 0; v < kVectors; ++v) row[v] = half_of<false>(hn::LoadU(bits, b + v * kLanes));
     for (int i = 0; i < kRows; ++i) {
       const Vector x = half_of<false>(hn::Set(bits, a.data[i * a.row + p * a.step]));
@@ -129,20 +137,38 @@ HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY
   }
 }
 
-template <int kVectors>
+template <int kVectors, bool kFetch>
+HWY_INLINE void paired_rows(int64_t rows, int64_t pairs, PairedLeft a, const BFloat16Pair* b,
+                            int64_t b_row, PairedEnd end, real* c, int64_t c_row,
+                            const char* next) {
+  switch (rows) {
+    case 1:
+      return paired_tile<1, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
+    case 2:
+      return paired_tile<2, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
+    case 3:
+      return paired_tile<3, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
+    case 4:
+      return paired_tile<4, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
+    case 5:
+      return paired_tile<5, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
+    default:
+      return paired_tile<6, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
+  }
+}
+
+template <int kVectors, bool kFetch = false>
 void paired_stripe(int64_t rows, int64_t pairs, PairedLeft a, const BFloat16Pair* b, int64_t b_row,
-                   PairedEnd end, real* c, int64_t c_row) {
-  for (; rows >= kTileRows; rows -= kTileRows) {
-    paired_tile<kTileRows, kVectors>(pairs, a, b, b_row, end, c, c_row);
+                   PairedEnd end, real* c, int64_t c_row, const char* next = nullptr) {
+  for (int64_t i = 0; i < rows; i += kTileRows) {
+    const int64_t some = std::min(kTileRows, rows - i);
+    if (kFetch && i == 0)
+      paired_rows<kVectors, kFetch>(some, pairs, a, b, b_row, end, c, c_row, next);
+    else
+      paired_rows<kVectors, false>(some, pairs, a, b, b_row, end, c, c_row, nullptr);
     a.data += kTileRows * a.row;
     c += kTileRows * c_row;
     if (end.factors) end.factors += kTileRows;
-  }
-  for (; rows > 0; --rows) {
-    paired_tile<1, kVectors>(pairs, a, b, b_row, end, c, c_row);
-    a.data += a.row;
-    c += c_row;
-    if (end.factors) end.factors++;
   }
 }
 
@@ -155,7 +181,11 @@ void paired_product_of(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, 
   for (int64_t width; j < cols; j += width) {
     const BFloat16Pair* const from = b.data + j / kPanel * b.panel + j % kPanel;
     width = std::min(kWidth, cols - j);
-    if (width == kWidth) {
+    if (width == kWidth && b.next) {
+      paired_stripe<kTileVectors, true>(
+          rows, pairs, a, from, b.row, end, c + j, c_row,
+          static_cast<const char*>(b.next) + j * pairs * int64_t{sizeof(BFloat16Pair)});
+    } else if (width == kWidth) {
       paired_stripe<kTileVectors>(rows, pairs, a, from, b.row, end, c + j, c_row);
     } else if (width >= kLanes) {
       width = kLanes;

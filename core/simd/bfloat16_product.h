@@ -31,10 +31,12 @@ struct PairedLeft {
   int64_t row = 0, step = 1;
 };
 
-// The right operand: the pair (p, j) is data[j / kPanel · panel + p·row + j % kPanel].
+// The right operand: the pair (p, j) is data[j / kPanel · panel + p·row + j % kPanel]. `next` is as
+// in Right; products of AVX512_BF16 do without it.
 struct PairedRight {
   const BFloat16Pair* data = nullptr;
   int64_t row = 0, panel = kPanel;
+  const void* next = nullptr;
 };
 
 // What becomes of the sums: c = factor·sum. With `add`, they are added to c, or to factors[i]·c;

@@ -23,6 +23,7 @@ struct Beginning {
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/simd/product.cc"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -61,12 +62,20 @@ HWY_INLINE void store_part(Vector x, real* to, int64_t count) {
   for (int64_t i = 0; i < std::min(count, kLanes); ++i) to[i] = part[i];
 }
 
+// Begins to load the lines of kBytes from `from` on. No memory is read: any address will do.
+template <size_t kBytes>
+HWY_INLINE void fetch(const char* from) {
+  for (size_t line = 0; line < kBytes; line += 64) hwy::Prefetch(from + line);
+}
+
 // c[kRows, width] = a·b (+ c) where width is kVectors whole vectors, but for the last one when
-// kPart: then `part` elements. The sums must be locals of the function that loops over the depth:
-// through references they would live in memory.
-template <int kRows, int kVectors, bool kPart>
+// kPart: then `part` elements. When kFetch, as many bytes as the tile reads of b are fetched from
+// `next` on. The sums must be locals of the function that loops over the depth: through references
+// they would live in memory.
+template <int kRows, int kVectors, bool kPart, bool kFetch>
 HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t b_row,
-                     real* HWY_RESTRICT c, int64_t c_row, int64_t part, Beginning begin) {
+                     real* HWY_RESTRICT c, int64_t c_row, int64_t part, Beginning begin,
+                     const char* next) {
   const Tag d;
   Vector sums[kRows][kVectors];
   for (int i = 0; i < kRows; ++i)
@@ -76,6 +85,10 @@ HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t 
     Vector row[kVectors];
     for (int v = 0; v < kVectors - kPart; ++v) row[v] = hn::LoadU(d, b + v * kLanes);
     if constexpr (kPart) row[kVectors - 1] = load_part(b + (kVectors - 1) * kLanes, part);
+    if constexpr (kFetch) {
+      fetch<kVectors * kLanes * sizeof(real)>(next);
+      next += kVectors * kLanes * sizeof(real);
+    }
     for (int i = 0; i < kRows; ++i) {
       const Vector x = hn::Set(d, from[i * a.row]);
       for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(x, row[v], sums[i][v]);
@@ -104,32 +117,36 @@ HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t 
   }
 }
 
-template <int kVectors, bool kPart>
+template <int kVectors, bool kPart, bool kFetch = false>
 HWY_INLINE void tile_rows(int64_t rows, int64_t depth, Left a, const real* b, int64_t b_row,
-                          real* c, int64_t c_row, int64_t part, Beginning begin) {
+                          real* c, int64_t c_row, int64_t part, Beginning begin,
+                          const char* next = nullptr) {
   switch (rows) {
     case 1:
-      return tile<1, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+      return tile<1, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
     case 2:
-      return tile<2, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+      return tile<2, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
     case 3:
-      return tile<3, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+      return tile<3, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
     case 4:
-      return tile<4, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+      return tile<4, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
     case 5:
-      return tile<5, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+      return tile<5, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
     default:
-      return tile<6, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+      return tile<6, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
   }
 }
 
-// All rows of up to kTileVectors·kLanes columns.
-template <int kVectors, bool kPart>
+// All rows of up to kTileVectors·kLanes columns; when kFetch, the first tile fetches.
+template <int kVectors, bool kPart, bool kFetch = false>
 void stripe(int64_t rows, int64_t depth, Left a, const real* b, int64_t b_row, real* c,
-            int64_t c_row, int64_t part, Beginning begin) {
+            int64_t c_row, int64_t part, Beginning begin, const char* next = nullptr) {
   for (int64_t i = 0; i < rows; i += kTileRows) {
-    tile_rows<kVectors, kPart>(std::min(kTileRows, rows - i), depth, a, b, b_row, c, c_row, part,
-                               begin);
+    const int64_t some = std::min(kTileRows, rows - i);
+    if (kFetch && i == 0)
+      tile_rows<kVectors, kPart, kFetch>(some, depth, a, b, b_row, c, c_row, part, begin, next);
+    else
+      tile_rows<kVectors, kPart>(some, depth, a, b, b_row, c, c_row, part, begin);
     a.data += kTileRows * a.row;
     c += kTileRows * c_row;
     if (begin.factors) begin.factors += kTileRows;
@@ -162,7 +179,12 @@ void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real
   constexpr int64_t kWidth = kTileVectors * kLanes;
   for (int64_t j = 0; j < cols; j += kWidth) {
     const real* const from = b.data + j / kPanel * b.panel + j % kPanel;
-    narrow_stripe(rows, std::min(kWidth, cols - j), depth, a, from, b.row, c + j, c_row, begin);
+    if (b.next && j + kWidth <= cols)
+      stripe<kTileVectors, false, true>(
+          rows, depth, a, from, b.row, c + j, c_row, 0, begin,
+          static_cast<const char*>(b.next) + j * depth * int64_t{sizeof(real)});
+    else
+      narrow_stripe(rows, std::min(kWidth, cols - j), depth, a, from, b.row, c + j, c_row, begin);
   }
 }
 

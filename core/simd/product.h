@@ -21,9 +21,12 @@ struct Left {
 
 // The right operand: b(k, j) = data[j / kPanel · panel + k·row + j % kPanel]. A row-major matrix x,
 // read in place, is {x, row stride}; panels of pack_transposed are {panels, kPanel, depth·kPanel}.
+// `next`, if any, is what the caller reads next: as many bytes as b has are fetched from there into
+// the cache meanwhile, in order. This pays where b is read once, from memory.
 struct Right {
   const real* data = nullptr;
   int64_t row = 0, panel = kPanel;
+  const void* next = nullptr;
 };
 
 // c(i, j) = Σ_k a(i, k)·b(k, j) for i < rows, j < cols, k < depth; rows of c are c_row apart. The

@@ -1,6 +1,6 @@
 // One source, compiled by Highway for each instruction set: the compiler vectorises the loops that
-// widen a block of channels, 32 KB, and the products are those of product.h. With AVX512_VNNI the
-// products are those of quantised_vnni.cc.
+// widen a block of channels, 32 KB, and the products are those of product.h. With AVX512_VNNI or
+// AVX2 the products are those of quantised_vnni.cc and quantised_avx2.cc.
 #include "core/simd/quantised_product.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "core/base/marks.h"
 #include "core/simd/isa.h"
 #include "core/simd/product.h"
+#include "core/simd/quantised_avx2.h"
 #include "core/simd/quantised_queries.h"
 #include "core/simd/quantised_vnni.h"
 #include "core/simd/targets.h"
@@ -25,6 +26,10 @@ namespace HWY_NAMESPACE {
 
 // quantised_vnni.cc is for AVX-512 alone: what is held to AVX2 stays there.
 bool takes_vnni_of() { return HWY_TARGET == HWY_AVX3 && has_vnni(); }
+// AVX-512 without VNNI has what AVX2 has. Scalar code stays scalar.
+bool takes_avx2_of() {
+  return (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3) && has_avx2_words();
+}
 
 // Four bytes of a step: as four channels of a column, or four rows of a channel.
 HWY_INLINE int32_t byte_of(const uint8_t* at, int64_t index, int shift, int bits) {
@@ -109,14 +114,18 @@ void add_widened_values(const QuantisedLayout& layout, int64_t rows, int64_t cou
 void scores_of(const QuantisedLayout& layout, int64_t rows, int64_t count,
                const QuantisedQueries& queries, const uint8_t* panels, real* logits,
                int64_t stride) {
-  const auto scores = takes_vnni_of() ? vnni_scores : widened_scores;
+  const auto scores = takes_vnni_of()   ? vnni_scores
+                      : takes_avx2_of() ? avx2_scores
+                                        : widened_scores;
   scores(layout, rows, count, queries, panels, logits, stride);
 }
 
 void add_values_of(const QuantisedLayout& layout, int64_t rows, int64_t count, int64_t tile_rows,
                    const real* weights, int64_t stride, const uint8_t* tile, real* sum,
                    const real* factors) {
-  const auto add_values = takes_vnni_of() ? vnni_add_values : add_widened_values;
+  const auto add_values = takes_vnni_of()   ? vnni_add_values
+                          : takes_avx2_of() ? avx2_add_values
+                                            : add_widened_values;
   add_values(layout, rows, count, tile_rows, weights, stride, tile, sum, factors);
 }
 
@@ -130,8 +139,13 @@ namespace {
 
 constexpr int kQueryLargest = 127 * 256;
 
-// The bytes of four integers of at most kQueryLargest in magnitude.
-void split_words(const int* numbers, int32_t& high_word, int32_t& low_word, QueryBlock& block) {
+int32_t word_of(int low, int high) {  // of two numbers of 16 bits
+  return static_cast<int32_t>((static_cast<uint32_t>(high) << 16) |
+                              (static_cast<uint32_t>(low) & 0xffffu));
+}
+
+// Word `w` of four integers of at most kQueryLargest in magnitude.
+void split_words(const int* numbers, int64_t w, QueryBlock& block) {
   uint32_t high_bits = 0, low_bits = 0;
   for (int i = 0; i < 4; ++i) {
     const int high = (numbers[i] + 128) >> 8, low = numbers[i] - 256 * high;
@@ -140,8 +154,10 @@ void split_words(const int* numbers, int32_t& high_word, int32_t& low_word, Quer
     block.high_sum += high;
     block.low_sum += low;
   }
-  high_word = static_cast<int32_t>(high_bits);
-  low_word = static_cast<int32_t>(low_bits);
+  block.high[w] = static_cast<int32_t>(high_bits);
+  block.low[w] = static_cast<int32_t>(low_bits);
+  block.words[2 * w] = word_of(numbers[0], numbers[2]);
+  block.words[2 * w + 1] = word_of(numbers[1], numbers[3]);
 }
 
 // Returns the scale; NaN where a number is not finite.
@@ -162,7 +178,7 @@ float round_query(const real* x, int64_t dim, QueryBlock* blocks) {
       for (int64_t i = 0; i < 4 && first + 4 * w + i < dim; ++i)
         numbers[i] =
             static_cast<int>(std::nearbyint(static_cast<float>(x[first + 4 * w + i]) / scale));
-      split_words(numbers, block.high[w], block.low[w], block);
+      split_words(numbers, w, block);
     }
   }
   return is_finite ? scale : std::numeric_limits<float>::quiet_NaN();

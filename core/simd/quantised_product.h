@@ -1,7 +1,7 @@
 // Products of queries and of weights in `real` with keys and values of 8 or 4 bits
-// (quantised_layout.h). With AVX512_VNNI they are products of integers: queries and weights are
-// rounded to 16 bits first, two bytes each. Other instruction sets widen the numbers in a tile that
-// stays in L1. 2·rows·positions·dim FLOPs.
+// (quantised_layout.h). With AVX512_VNNI or AVX2 they are products of integers: queries and weights
+// are rounded to 15 or 16 bits first. Other instruction sets widen the numbers in a tile that stays
+// in L1. 2·rows·positions·dim FLOPs.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 namespace attn {
 
 // Rounding of a query to 16 bits is at most this share of its largest number; of a weight times a
-// scale, of the largest such product of its kValueRows positions in a block of channels.
+// scale, of the largest such product of its kValueRows positions in a block of channels (with
+// AVX512_VNNI of half of it).
 inline constexpr double kQuantisedQueryRounding = 0.5 / (127 * 256);
-inline constexpr double kQuantisedWeightRounding = 0.5 / 65535;
+inline constexpr double kQuantisedWeightRounding = 0.5 / 32767;
 
 // The workspace of `rows` queries, and queries x [rows, dim] put there: factor·x.
 int64_t quantised_query_reals(int64_t rows, int64_t dim);
@@ -32,7 +33,7 @@ void add_quantised_values(const QuantisedLayout& layout, int64_t rows, int64_t c
                           int64_t tile_rows, const real* weights, int64_t stride,
                           const uint8_t* tile, real* sum, const real* factors);
 
-// The instruction set of these products: "avx512_vnni" where integers are multiplied, else isa().
+// The instruction set of these products: "avx512_vnni", or isa().
 std::string quantised_isa();
 
 }  // namespace attn

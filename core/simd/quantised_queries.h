@@ -1,5 +1,6 @@
 // Queries as quantised_product.h keeps them in its workspace: as given, and rounded to 16 bits of
-// two bytes each. Internal to quantised_product.cc and quantised_vnni.cc.
+// two bytes each. Internal to quantised_product.cc, quantised_vnni.cc
+// and quantised_avx2.cc.
 #pragma once
 
 #include "core/base/memory.h"
@@ -8,9 +9,11 @@
 namespace attn {
 
 // A number of a query is scale·(256·high + low). Words hold four channels; the sums are those of a
-// block's bytes, since the bytes of keys are integers plus a constant.
+// block's bytes, since the bytes of keys are integers plus a constant. `words` hold the same in 16
+// bits: for four channels a word of 0 and 2 and a word of 1 and 3.
 struct QueryBlock {
   int32_t high[kScaleChannels / 4] = {}, low[kScaleChannels / 4] = {};
+  int32_t words[kScaleChannels / 2] = {};
   int32_t high_sum = 0, low_sum = 0;
 };
 

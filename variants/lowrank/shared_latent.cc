@@ -101,7 +101,8 @@ class LatentDecoder final : public Decoder {
     }
   }
 
-  // What a worker holds: queries as rows of the cache, packed, scores of a block and sums.
+  // What a worker holds: queries as rows of the cache, packed, scores of a block, and sums, which
+  // attend() begins.
   struct Work {
     real *queries, *panels, *scores, *logits, *space;
     GroupSums sums;
@@ -124,27 +125,68 @@ class LatentDecoder final : public Decoder {
     parts.scores = parts.panels + packed_reals(h, row_);
     parts.logits = parts.scores + padded_reals(h * kBlock);
     parts.space = parts.logits + padded_reals(h * kBlock);
-    parts.sums = GroupSums::in(parts.space + padded_reals(product_reals()), h, w_.latent());
+    parts.sums = GroupSums::at(parts.space + padded_reals(product_reals()), h, w_.latent());
     return parts;
   }
 
   // q [batch, heads, 1, head_dim + R] -> [batch, 1, heads·head_dim].
   Tensor mixed(const Tensor& q) const {
-    const int64_t h = w_.heads, d = w_.head_dim(), r = w_.latent(), cols = h * d;
+    const int64_t h = w_.heads, cols = h * w_.head_dim(), query = h * (w_.head_dim() + w_.rotary());
+    const int64_t parts = std::min(parts_of_units(batch_), length() / kBlock + 1);
     const Tensor to({batch_, 1, cols});
-    run_tasks(batch_, work_reals(), [&](int64_t b, real* space) {
-      const Work work = in(space);
-      absorb(q.data() + b * h * (d + w_.rotary()), work);
-      attend(cache_.data() + b * capacity() * row_, length() + 1, work);
-      for (int64_t head = 0; head < h; ++head) {
-        real* const sum = work.sums.sum + head * r;
-        divide_row(r, sum, work.sums.row_sum[head], sum);
-        blocked_product(1, d, r, {sum, r, 1}, {w_.up_v.value().data() + head * d, cols, 1},
-                        to.data() + b * cols + head * d, cols, false, work.space);
-      }
-      count_flops(2 * static_cast<double>(attended() + 2 * r * cols));
-    });
+    if (parts == 1) {
+      run_tasks(batch_, work_reals(), [&](int64_t b, real* space) {
+        const Work work = in(space);
+        absorb(q.data() + b * query, work);
+        attend(rows_of(b), length() + 1, work);
+        finish(work, to.data() + b * cols);
+      });
+    } else {
+      for (int64_t b = 0; b < batch_; ++b)
+        in_parts(parts, q.data() + b * query, rows_of(b), to.data() + b * cols);
+    }
+    count_flops(2 * static_cast<double>(batch_ * (attended() + 2 * w_.latent() * cols)));
     return to;
+  }
+  const real* rows_of(int64_t b) const { return cache_.data() + b * capacity() * row_; }
+
+  // One sequence by several threads, each with a part of its positions.
+  void in_parts(int64_t parts, const real* q, const real* rows, real* to) const {
+    const int64_t each = padded_reals(work_reals()), blocks = length() / kBlock + 1;
+    const Block space(static_cast<size_t>(parts * each) * sizeof(real), Purpose::workspace);
+    real* const base = static_cast<real*>(space.data());
+    const Work all = in(base);
+    absorb(q, all);
+    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        Work work = in(base + part * each);
+        work.panels = all.panels;
+        const int64_t from = blocks * part / parts * kBlock,
+                      until = std::min(length() + 1, blocks * (part + 1) / parts * kBlock);
+        attend(rows + from * row_, until - from, work);
+      }
+    });
+    for (int64_t part = 1; part < parts; ++part) {
+      const GroupSums found = in(base + part * each).sums;
+      for (int64_t head = 0; head < w_.heads; ++head) {
+        RowSums row = all.sums.row(head, w_.latent());
+        merge_row(w_.latent(), found.row(head, w_.latent()), row);
+        all.sums.row_max[head] = row.row_max;
+        all.sums.row_sum[head] = row.row_sum;
+      }
+    }
+    finish(all, to);
+  }
+
+  // The sums of values, brought to the width of a head.
+  void finish(const Work& work, real* to) const {
+    const int64_t d = w_.head_dim(), r = w_.latent(), cols = w_.heads * d;
+    for (int64_t head = 0; head < w_.heads; ++head) {
+      real* const sum = work.sums.sum + head * r;
+      divide_row(r, sum, work.sums.row_sum[head], sum);
+      blocked_product(1, d, r, {sum, r, 1}, {w_.up_v.value().data() + head * d, cols, 1},
+                      to + head * d, cols, false, work.space);
+    }
   }
 
   // Queries as rows of the cache, in units of log2, and packed.
@@ -164,6 +206,7 @@ class LatentDecoder final : public Decoder {
 
   void attend(const real* rows, int64_t count, const Work& work) const {
     const int64_t h = w_.heads, r = w_.latent();
+    GroupSums::in(work.sums.sum, h, r);
     for (int64_t first = 0; first < count; first += kBlock) {
       const int64_t some = std::min(kBlock, count - first);
       const real* const block = rows + first * row_;

@@ -35,6 +35,20 @@ inline void scale_queries(const real* q, int64_t group, int64_t dim, real* to) {
   for (int64_t i = 0; i < group * dim; ++i) to[i] = scale * q[i];
 }
 
+// A cache is read in order, a block of keys after a block of values: what a product reads is
+// fetched so many bytes ahead, so that it waits for memory at the start of a block alone.
+inline constexpr int64_t kFetchedAhead = 16 << 10;
+
+inline const void* ahead_of(const void* from) {
+  return static_cast<const char*>(from) + kFetchedAhead;
+}
+
+// Rows of values, of so many bytes each, that are read together: column by column, each from what
+// was fetched in order.
+inline int64_t fetched_rows(int64_t row_bytes) {
+  return std::max<int64_t>(1, kFetchedAhead / row_bytes);
+}
+
 // Logits [group, kDecodeBlock] of `count` positions from `slot` on, which begins a panel.
 inline void score_panels(const PanelCache& cache, int64_t slots, int64_t dim, int64_t head,
                          int64_t slot, int64_t count, int64_t group, const real* queries,
@@ -42,20 +56,34 @@ inline void score_panels(const PanelCache& cache, int64_t slots, int64_t dim, in
   visit_panels(slots, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
     const real* const panel = cache.panel(head, at);
     product(group, some, dim, {queries, dim},
-            is_whole ? packed(panel, dim) : Right{panel, cache.panel_width(at)},
+            is_whole ? Right{panel, kPanel, dim * kPanel, ahead_of(panel)}
+                     : Right{panel, cache.panel_width(at)},
             logits + (at - slot), kDecodeBlock);
   });
 }
 
-// The same in bfloat16.
+// Adds values [count, dim] with weights, whose rows are kDecodeBlock apart, to into.sum.
+inline void add_values(int64_t count, const real* weights, const real* values, int64_t dim,
+                       const GroupSums& into) {
+  const int64_t rows = fetched_rows(dim * int64_t{sizeof(real)});
+  for (int64_t first = 0; first < count; first += rows) {
+    const real* const from = values + first * dim;
+    add_product(into.rows, dim, std::min(rows, count - first), {weights + first, kDecodeBlock},
+                {from, dim, kPanel, ahead_of(from)}, into.sum, dim,
+                first == 0 ? into.rescale : nullptr);
+  }
+}
+
+// The same logits in bfloat16.
 inline void score_pairs(const PairedCache& cache, int64_t slots, int64_t dim, int64_t head,
                         int64_t slot, int64_t count, int64_t group, const real* queries,
                         real* logits) {
   const int64_t pairs = pairs_of(dim);
   const PairedLeft left{reinterpret_cast<const BFloat16Pair*>(queries), pairs};
   visit_panels(slots, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
-    const PairedRight right{cache.panel(head, at), is_whole ? kPanel : cache.panel_width(at),
-                            pairs * kPanel};
+    const BFloat16Pair* const panel = cache.panel(head, at);
+    const PairedRight right{panel, is_whole ? kPanel : cache.panel_width(at), pairs * kPanel,
+                            ahead_of(panel)};
     paired_product(group, some, pairs, left, right, decode_factor(dim), logits + (at - slot),
                    kDecodeBlock);
   });
@@ -65,8 +93,14 @@ inline void score_pairs(const PairedCache& cache, int64_t slots, int64_t dim, in
 inline void add_pairs(const PairedCache& cache, int64_t dim, int64_t head, int64_t slot,
                       int64_t count, real* weights, const GroupSums& into) {
   const PairedLeft left = round_to_pairs(into.rows, 2 * pairs_of(count), weights, kDecodeBlock);
-  add_paired_product(into.rows, dim, pairs_of(count), left, {cache.values(head, slot), dim},
-                     into.sum, dim, into.rescale);
+  const int64_t rows = fetched_rows(dim * int64_t{sizeof(BFloat16Pair)});
+  for (int64_t first = 0; first < pairs_of(count); first += rows) {
+    const BFloat16Pair* const from = cache.values(head, slot) + first * dim;
+    add_paired_product(into.rows, dim, std::min(rows, pairs_of(count) - first),
+                       {left.data + first * left.step, left.row, left.step},
+                       {from, dim, kPanel, ahead_of(from)}, into.sum, dim,
+                       first == 0 ? into.rescale : nullptr);
+  }
 }
 
 // Queries are scaled, and the output is a row of `real`.
@@ -89,7 +123,8 @@ class RealCache {
     score_panels(cache_, slots_, dim_, head, slot, count, group, queries, logits);
   }
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const {
-    add_keys(count, logits, kDecodeBlock, cache_.values(head, slot), dim_, into);
+    weigh_keys(count, logits, kDecodeBlock, into);
+    add_values(count, logits, cache_.values(head, slot), dim_, into);
   }
   void answers(int64_t) {}  // every position is read the same way
   int64_t read_bytes(int64_t, int64_t, int64_t count) const { return count * written_bytes(); }

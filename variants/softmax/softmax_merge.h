@@ -29,10 +29,14 @@ struct GroupSums {
   real* rescale = nullptr;  // [rows], workspace of add_keys
 
   static int64_t reals(int64_t rows, int64_t dim) { return padded_reals(rows * (dim + 3)); }
-  // An empty result (no key) in a workspace of reals() numbers.
-  static GroupSums in(real* work, int64_t rows, int64_t dim) {
+  // The result that lies in a workspace of reals() numbers.
+  static GroupSums at(real* work, int64_t rows, int64_t dim) {
     real* const rest = work + rows * dim;
-    const GroupSums made{rows, work, rest, rest + rows, rest + 2 * rows};
+    return {rows, work, rest, rest + rows, rest + 2 * rows};
+  }
+  // An empty result (no key) there.
+  static GroupSums in(real* work, int64_t rows, int64_t dim) {
+    const GroupSums made = at(work, rows, dim);
     std::fill_n(made.sum, rows * dim, real(0));
     std::fill_n(made.row_max, rows, -kInfinity);
     std::fill_n(made.row_sum, rows, real(0));

@@ -89,7 +89,7 @@ def _at(length: int, lines: dict[str, dict[int, Cell]], exact: dict[int, Cell], 
         return f"{said}; of nothing else that was timed do {SEEDS} finished seeds say that it is within {KEPT} of its score on {tasks}."
     found = [
         _best("of caches of the same weights", same, whole)
-        or f"no cache of the same weights that is within it {'is surely faster, or smaller' if same else 'was timed here'}",
+        or f"no cache of the same weights that keeps this score {'is surely faster, or smaller' if same else 'was timed at this length'}",
         _best("of what is trained for itself (with one learning rate for all)", trained, whole) or "nothing that is trained for itself is",
     ]
     return f"{said}. Within {KEPT} of its score on {tasks}, of models trained without shared heads: {found[0]}; {found[1]}."

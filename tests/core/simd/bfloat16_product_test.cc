@@ -24,8 +24,10 @@ std::vector<BFloat16> numbers(int64_t count, const char* name) {
 
 using BFloat16Product = OnEveryIsa;
 
-// a [rows, depth] · b [depth, cols], where b lies in panels of keys or as rows of values.
-void expect_sums(int64_t rows, int64_t cols, int64_t depth, bool is_of_keys, bool adds) {
+// a [rows, depth] · b [depth, cols], where b lies in panels of keys or as rows of values; with or
+// without memory that is fetched meanwhile.
+void expect_sums(int64_t rows, int64_t cols, int64_t depth, bool is_of_keys, bool adds,
+                 bool fetches) {
   const std::vector<BFloat16> a = numbers(rows * depth, "a"), b = numbers(cols * depth, "b");
   const int64_t pairs = pairs_of(depth), padded = (cols + kPanel - 1) / kPanel * kPanel;
   std::vector<BFloat16Pair> left(static_cast<size_t>(rows * pairs)),
@@ -38,6 +40,7 @@ void expect_sums(int64_t rows, int64_t cols, int64_t depth, bool is_of_keys, boo
   } else {
     interleave_rows(b.data(), depth, cols, right.data());
   }
+  if (fetches) packed.next = right.data() + 1;
   constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
   std::vector<real> c(static_cast<size_t>(rows * (cols + 1)), adds ? real(2) : kNaN);
   std::vector<real> factors(static_cast<size_t>(rows), real(0.5));
@@ -72,7 +75,9 @@ TEST_F(BFloat16Product, EveryBorder) {
       for (const int64_t cols : {1, 5, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 129})
         for (const int64_t depth : {1, 2, 5, 64, 65})
           for (const bool is_of_keys : {false, true})
-            for (const bool adds : {false, true}) expect_sums(rows, cols, depth, is_of_keys, adds);
+            for (const bool adds : {false, true})
+              for (const bool fetches : {false, true})
+                expect_sums(rows, cols, depth, is_of_keys, adds, fetches);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -113,6 +114,32 @@ TEST_F(Product, AddsToWhatLiesElsewhere) {
                        there.data(), c_row, factors.data());
         for (size_t i = 0; i < there.size(); ++i)
           ASSERT_EQ(there[i], static_cast<int64_t>(i) % c_row < cols ? want[i] : real(-77));
+      }
+  });
+}
+
+// The bits do not depend on it, and what is fetched is not read: it may be nobody's memory.
+TEST_F(Product, WhatIsFetchedMeanwhileChangesNothing) {
+  each([] {
+    for (const int64_t rows : {1, 4, 6, 7, 13})
+      for (const int64_t cols : {1, 16, 63, 64, 65, 256}) {
+        const int64_t depth = 33;
+        const std::vector<real> a = normals(rows * depth, "a");
+        const std::vector<real> b = normals(packed_reals(cols, depth), "b");
+        const std::vector<real> factors = normals(rows, "factors");
+        const std::vector<real> start = normals(rows * cols, "c");
+        std::vector<real> plain = start;
+        Right right = packed(b.data(), depth);
+        add_product(rows, cols, depth, {a.data(), depth}, right, plain.data(), cols,
+                    factors.data());
+        for (const void* next : {static_cast<const void*>(b.data() + 7),
+                                 reinterpret_cast<const void*>(uintptr_t{4096})}) {
+          right.next = next;
+          std::vector<real> found = start;
+          add_product(rows, cols, depth, {a.data(), depth}, right, found.data(), cols,
+                      factors.data());
+          ASSERT_EQ(plain, found) << rows << "x" << cols;
+        }
       }
   });
 }

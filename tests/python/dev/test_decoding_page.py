@@ -246,7 +246,7 @@ class Sentences(OnRows):
     def test_what_was_not_timed_at_a_length_is_not_said_to_be_slower(self) -> None:
         cells = [c for c in made.time_cells() if c["variant"]["params"].get("evict") != "h2o" or c["axes"]["length"] != 4096]
         short, long, *_ = decode_choice.sentences(self.rows(cells), self.scores()).splitlines()
-        self.assertIn("no cache of the same weights that is within it was timed here;", short)
+        self.assertIn("no cache of the same weights that keeps this score was timed at this length;", short)
         self.assertIn("`full[evict=h2o]`", long)
 
     def test_a_training_that_was_cut_off_has_no_rank(self) -> None:

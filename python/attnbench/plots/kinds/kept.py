@@ -23,7 +23,7 @@ from ..rows.units import bytes_text
 WIDTH, HEIGHT = 4.4, 1.9  # inches; a phone shows the width whole
 FORGETS, OTHERS = "exact attention that forgets", "other caches and states"
 NOTE = (
-    "Bytes: what decoding keeps of one sequence at the task's length, all layers together. Exact attention is trained once; its weights are "
+    "Bytes: what decoding keeps of one sequence, all layers. Exact attention is trained once; its weights are "
     f"scored under each cache. A line joins the sizes of one family. Bars are 95 % intervals: {ONE_SEED}, of several t-intervals."
 )
 
