@@ -35,9 +35,10 @@ inline void scale_queries(const real* q, int64_t group, int64_t dim, real* to) {
   for (int64_t i = 0; i < group * dim; ++i) to[i] = scale * q[i];
 }
 
-// A cache is read in order, a block of keys after a block of values: what a product reads is
-// fetched so many bytes ahead, so that it waits for memory at the start of a block alone.
-inline constexpr int64_t kFetchedAhead = 16 << 10;
+// A cache is read once, from memory: what a product reads is fetched so many bytes ahead, in order.
+// A panel of keys is read across, 64 bytes of each row: it should be fetched whole by then, and 128
+// numbers wide it has as many bytes.
+inline constexpr int64_t kFetchedAhead = 32 << 10;
 
 inline const void* ahead_of(const void* from) {
   return static_cast<const char*>(from) + kFetchedAhead;

@@ -1,5 +1,8 @@
 // mla against one pair of positions at a time; without a rotated key and a norm, multi-head
 // attention; the absorbed decode against the naive forward, with a state that knows no heads.
+#include <string>
+
+#include "core/base/parallel.h"
 #include "core/ops/ops.h"
 #include "tests/variants/mixers.h"
 
@@ -159,6 +162,16 @@ void expect_decode(const Case& at, const Setting& setting, double allowed) {
 
 TEST(Mla, AbsorbedDecodeEqualsTheNaiveForwardBeyondABlock) {
   expect_decode({2, 3, 300, 4, true, {}}, {6, 4, true, true}, 2e3 * kEpsilon);
+}
+
+// Few sequences are divided among the threads: parts of several blocks, of one and of none.
+TEST(Mla, DecodesASequenceByAllThreads) {
+  for (const int threads : {1, 2, 3})
+    for (const int64_t batch : {1, 3}) {
+      const ScopedThreads scoped(threads);
+      SCOPED_TRACE(std::to_string(threads) + " threads");
+      expect_decode({batch, 2, 530, 4, true, {}}, {6, 4, true, true}, 2e3 * kEpsilon);
+    }
 }
 
 // Weights of several tasks, for few rows in place and for many packed.
