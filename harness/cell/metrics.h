@@ -111,6 +111,7 @@ struct ScoreWithParams {  // of the same weights with other parameters of the va
   Params params;
   std::optional<double> test, standard_error;
   std::vector<DistanceScore> by_distance;  // empty too in rows of earlier versions
+  std::optional<int64_t> state_bytes;      // nullopt too in rows of earlier versions
   std::string reason;                      // why there is no score
 };
 

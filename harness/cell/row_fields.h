@@ -100,6 +100,7 @@ void fields(Archive& archive, ScoreWithParams& with) {
   archive("test", with.test);
   archive("stderr", with.standard_error);
   archive.maybe("by_distance", with.by_distance);
+  archive.maybe("state_bytes", with.state_bytes);
   archive.text_or_null("reason", with.reason);
 }
 

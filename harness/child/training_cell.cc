@@ -89,6 +89,7 @@ std::vector<ScoreWithParams> params_scores(const TrainResult& found) {
     scores.back().test = with.score->value;
     scores.back().standard_error = with.score->standard_error;
     scores.back().by_distance = distance_scores(with.score->by_distance);
+    scores.back().state_bytes = with.state_bytes;
   }
   return scores;
 }

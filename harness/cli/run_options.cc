@@ -77,7 +77,8 @@ std::vector<Option> run_options() {
        "the better half goes on, then all seeds at the choice"},
       {"test-with", 0, "LIST",
        "accuracy: score the learned weights with other parameters of the variant too, "
-       "'rounds=[1,2];rounds=8,chunk=32'"},
+       "'rounds=[1,2];rounds=8,chunk=32', or by decoding from a cache of a type, "
+       "'kv_dtype=[int8,int8/int4]'"},
       {"test-on", 0, "LIST",
        "accuracy: score the learned weights on the task with other parameters too, "
        "'length=[128,256]'"},

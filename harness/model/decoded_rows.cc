@@ -17,13 +17,20 @@ CacheType with_real_values(CacheType cache) {
   throw_error("no cache has these keys");
 }
 
-thread_local bool by_steps = false;
+struct Asked {
+  bool by_steps = false;
+  std::optional<CacheType> cache = {};
+};
+thread_local Asked asked;
 
 }  // namespace
 
-AnsweredBySteps::AnsweredBySteps() { by_steps = true; }
-AnsweredBySteps::~AnsweredBySteps() { by_steps = false; }
-bool AnsweredBySteps::is_asked() { return by_steps; }
+AnsweredBySteps::AnsweredBySteps(std::optional<CacheType> cache) { asked = {true, cache}; }
+AnsweredBySteps::~AnsweredBySteps() { asked = {}; }
+std::optional<CacheType> AnsweredBySteps::cache_of(const Attention& attention) {
+  if (!asked.by_steps || asked.cache) return asked.cache;
+  return as_forgetting(attention) ? std::optional(CacheType::float32) : std::nullopt;
+}
 
 std::optional<std::string> why_no_steps(const VariantInfo& variant, const Params& params,
                                         bool causal) {

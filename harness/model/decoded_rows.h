@@ -21,15 +21,17 @@ Tensor decoded_rows(const Attention& attention, CacheType cache, const Tensor& q
 Tensor decoded_weights(const Attention& attention, CacheType cache, const Tensor& q,
                        const Tensor& k, std::span<const Var> gates);
 
-// While one lives, passes of models without gradients answer as decoders that forget do, every
-// position by a step; other attentions answer as ever. Of the thread that made it.
+// While one lives, passes of models without gradients answer as decoders do, every position by a
+// step from a cache of this type; of none, those of decoders that forget alone do, from float32.
+// Of the thread that made it.
 class AnsweredBySteps {
  public:
-  AnsweredBySteps();
+  explicit AnsweredBySteps(std::optional<CacheType> cache = std::nullopt);
   ~AnsweredBySteps();
   AnsweredBySteps(const AnsweredBySteps&) = delete;
   AnsweredBySteps& operator=(const AnsweredBySteps&) = delete;
-  static bool is_asked();
+  // What this attention answers from now; nullopt: it answers as ever.
+  static std::optional<CacheType> cache_of(const Attention& attention);
 };
 
 // Why no model can be scored so with this variant; nullopt: it can, or its decoder does not forget.

@@ -150,11 +150,11 @@ Encoder::Scored Encoder::scored(const Batch& batch, Rng* dropout) const {
   return {row_by_row ? s.logits(gathered(read)) : gathered(s.logits(read)), entries};
 }
 
-std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
+std::optional<int64_t> Encoder::state_bytes(int64_t length, CacheType cache) const {
   const State& s = *state_;
   const LayerConfig& layer = s.config.layer;
-  const AttentionShape shape{1,           layer.heads, length, length, layer.width / layer.heads,
-                             layer.causal};
+  AttentionShape shape{1, layer.heads, length, length, layer.width / layer.heads, layer.causal};
+  shape.cache = cache;
   if (!layer.causal) return std::nullopt;
   int64_t bytes = 0;
   for (size_t i = 0; i < s.stack.layers().size(); ++i) {

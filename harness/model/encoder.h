@@ -76,9 +76,9 @@ class Encoder {
     std::vector<int32_t> entries;
   };
   Scored scored(const Batch& batch, Rng* dropout = nullptr) const;
-  // Bytes of the decode states of all layers for one sequence of `length` positions; nullopt if a
-  // layer cannot decode.
-  std::optional<int64_t> state_bytes(int64_t length) const;
+  // Bytes of the decode states of all layers for one sequence of `length` positions, cached in
+  // `cache`; nullopt if a layer cannot decode.
+  std::optional<int64_t> state_bytes(int64_t length, CacheType cache = CacheType::float32) const;
   std::vector<Weight> weights() const;  // all weights, learned or not, with unique names
   int64_t parameter_count() const;      // of learned numbers
   const ModelConfig& config() const;

@@ -23,6 +23,7 @@
 #include "harness/plan/shards.h"
 #include "harness/plan/variant_choices.h"
 #include "harness/plan/workloads.h"
+#include "harness/train/cached_score.h"
 #include "harness/train/captured.h"
 #include "harness/train/train.h"
 #include "variants/catalog.h"
@@ -206,6 +207,16 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
   add_captured(sweep, of_models, filter, collector);
 }
 
+// A training takes longer than to say at once that no cache of such a type will be scored.
+void check_cached_scores(const CellKey& key, const TaskShape& task, const VariantInfo& info,
+                         const Params& training) {
+  for (const Params& params : key.test_with) {
+    const ScoredWith with = scored_with(params.values());
+    const auto why = why_no_cached_score(key.task.value().name, task, info, with, training);
+    ATTN_CHECK(!why, "test_with '{}': {}", params.str(), *why);
+  }
+}
+
 void add_training(const Resolved& sweep, Collector& collector) {
   const std::vector<Choice> choices = combinations(sweep.axes, sweep.rules.zips);
   const Filter filter(sweep.rules);
@@ -233,6 +244,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
             key.source.exact = source_hash("variants", exact_reference().name);
           auto why = why_not_equal(key.axes, shape.outputs);
           if (!why) why = why_not_trainable(task->name, *built, *info, params.values(), training);
+          if (!why) check_cached_scores(key, shape, *info, training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned, sweep.is_halved);
         }
   }

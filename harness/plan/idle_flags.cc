@@ -17,7 +17,11 @@ std::string hint_of_training(const std::string& axis, const std::string& text, b
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
   if (trains && (axis == "kv_heads" || axis == "layers" || axis == "dtype"))
     return fmt::format("; of training it is a setting: --train {}={}", axis, text);
-  if (trains && axis == "kv_dtype") return "; a training caches nothing; add --measure speed";
+  if (trains && axis == "kv_dtype")
+    return fmt::format(
+        "; a training caches nothing; add --measure speed, or score by decoding: --test-with "
+        "'kv_dtype=[{}]'",
+        text);
   return "";
 }
 

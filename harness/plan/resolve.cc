@@ -17,6 +17,7 @@
 #include "harness/plan/halving.h"
 #include "harness/plan/variant_choices.h"
 #include "harness/plan/workloads.h"
+#include "harness/train/cached_score.h"
 #include "harness/train/mimicry.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
@@ -122,19 +123,26 @@ void check_mimicry(const Resolved& resolved) {
 }
 
 // "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the parameters `own` of
-// the variant or the task. `key` names the text, and `example` a right one.
+// the variant or the task. Those of `more` stand where a text names them alone. `key` names the
+// text, and `example` a right one.
 template <class Info>
 std::vector<Params> tested_params(const Info& info, const Params& own, const std::string& text,
-                                  std::string_view key, std::string_view example) {
+                                  std::string_view key, std::string_view example,
+                                  const std::vector<ParamSpec>& more = {}) {
   std::vector<Params> tested;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
     for (const Choice& choice : cross_product(parse_settings(text.substr(begin, end - begin)))) {
       ATTN_CHECK(!choice.empty(), "{} '{}' has an empty part; expected such as {}", key, text,
                  example);
+      std::vector<ParamSpec> specs = info.params;
+      for (const ParamSpec& one : more)
+        if (std::any_of(choice.begin(), choice.end(),
+                        [&](const auto& named) { return named.first == one.name; }))
+          specs.push_back(one);
       std::map<std::string, ParamValue> values = own.values();
-      for (auto& [name, value] : typed_choice(info.name, info.params, choice)) values[name] = value;
-      tested.emplace_back(info.name, info.params, values);
+      for (auto& [name, value] : typed_choice(info.name, specs, choice)) values[name] = value;
+      tested.emplace_back(info.name, specs, values);
     }
     begin = end + 1;
   }
@@ -220,8 +228,8 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   if (resolved.is_halved) check_halving(resolved, settings);
   resolved.test_with = request.test_with.empty() ? sweep.test_with : request.test_with;
   for (const auto& [info, params] : resolved.variants)
-    resolved.tested.push_back(
-        tested_params(*info, params, resolved.test_with, "test_with", "rounds=1;rounds=4"));
+    resolved.tested.push_back(tested_params(*info, params, resolved.test_with, "test_with",
+                                            "rounds=1;rounds=4", {cache_param()}));
   resolved.test_on = request.test_on.empty() ? sweep.test_on : request.test_on;
   for (const auto& [info, params] : resolved.tasks)
     resolved.tested_on.push_back(

@@ -19,6 +19,7 @@ class LabelLearner final : public Learner {
   explicit LabelLearner(const LearnerSpec& spec)
       : real_(spec.shape.real),
         scoring_(spec.shape.bits ? Scoring::bits : Scoring::accuracy),
+        cache_(spec.cache),
         model_(model_config(spec)) {}
 
   Var loss(const Batch& batch, Rng* dropout) const override {
@@ -34,7 +35,7 @@ class LabelLearner final : public Learner {
 
   Score score(const std::vector<Batch>& batches) const override {
     const NoGrad no_grad;
-    const AnsweredBySteps answered;
+    const AnsweredBySteps answered(cache_);
     if (!real_) return evaluate(model_, batches, scoring_);
     std::vector<double> errors;
     std::vector<Answer> told;
@@ -54,7 +55,7 @@ class LabelLearner final : public Learner {
 
   std::vector<Weight> weights() const override { return model_.weights(); }
   std::optional<int64_t> state_bytes(const TaskShape& shape) const override {
-    return model_.state_bytes(shape.length);
+    return model_.state_bytes(shape.length, cache_.value_or(CacheType::float32));
   }
 
  private:
@@ -66,6 +67,7 @@ class LabelLearner final : public Learner {
 
   bool real_;
   Scoring scoring_;
+  std::optional<CacheType> cache_;
   Encoder model_;
 };
 

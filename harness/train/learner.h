@@ -48,6 +48,8 @@ struct LearnerSpec {
   uint64_t seed = 0;
   const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
   AttentionWatch watch = {};           // of all attention blocks
+  // Scores of labels are answered by steps from it; nullopt: see AnsweredBySteps.
+  std::optional<CacheType> cache = {};
 };
 
 std::unique_ptr<Learner> make_learner(const LearnerSpec& spec);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/train/cached_score.h"
+
 namespace attn {
 
 namespace {
@@ -50,10 +52,13 @@ std::string copy_learned(const Learner& from, const Learner& to) {
 
 Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
                 const Learner& trained, const std::map<std::string, ParamValue>& params) {
-  if (const auto why =
-          why_not_trainable(request.task->name, task, *request.variant, params, request.training))
-    return {nullptr, *why};
-  spec.variant_params = params;
+  const ScoredWith with = scored_with(params);
+  const std::string& name = request.task->name;
+  auto why = why_not_trainable(name, task, *request.variant, with.params, request.training);
+  if (!why) why = why_no_cached_score(name, task.shape(), *request.variant, with, request.training);
+  if (why) return {nullptr, *why};
+  spec.variant_params = with.params;
+  spec.cache = with.cache;
   try {
     std::unique_ptr<Learner> model = make_learner(spec);
     if (std::string reason = copy_learned(trained, *model); !reason.empty())

@@ -196,7 +196,9 @@ class Trainer {
       with.params = params;
       const Rebuilt other = rebuilt(request_, task_, own, *model_, params);
       with.reason = other.reason;
-      if (other.model) with.score = score(*other.model, examples);
+      if (!other.model) continue;
+      with.score = score(*other.model, examples);
+      with.state_bytes = other.model->state_bytes(task_.shape());
     }
     for (const auto& params : request_.test_on) {
       TaskScore& on = result_.by_task.emplace_back();

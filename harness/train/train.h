@@ -40,7 +40,8 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
-  // Parameters of the variant with which the learned weights are scored too.
+  // Parameters of the variant, and types of its cache (cached_score.h), with which the learned
+  // weights are scored too.
   std::vector<std::map<std::string, ParamValue>> test_with;
   // Parameters of the task on whose test split the learned weights are scored too.
   std::vector<std::map<std::string, ParamValue>> test_on;
@@ -62,7 +63,8 @@ struct LengthScore {
 // The score on the test split with other parameters of the variant.
 struct ParamsScore {
   std::map<std::string, ParamValue> params;
-  std::optional<Score> score{};  // nullopt: see `reason`
+  std::optional<Score> score{};          // nullopt: see `reason`
+  std::optional<int64_t> state_bytes{};  // see Learner, at the task's length
   std::string reason{};
 };
 

@@ -41,6 +41,7 @@ foreach(stem
     store/merged
     store/rows
     store/schema
+    plan/cached_scores_plan
     plan/captured_cells
     plan/cells
     plan/departures
@@ -72,6 +73,7 @@ foreach(stem
     tables/shape_totals
     tables/tuned
     train/batches
+    train/cached_score
     train/captured
     train/evaluate
     train/kinds

@@ -27,7 +27,8 @@ Traits common_traits(const std::vector<LayerVariant>& layers) {
     for (bool Traits::*all :
          {&Traits::exact, &Traits::causal, &Traits::cross, &Traits::padding, &Traits::linear_time,
           &Traits::linear_memory, &Traits::convex, &Traits::permutable, &Traits::decode,
-          &Traits::edges, &Traits::rowwise, &Traits::mixer, &Traits::distance_bias})
+          &Traits::edges, &Traits::rowwise, &Traits::mixer, &Traits::distance_bias,
+          &Traits::typed_cache})
       common.*all = common.*all && own.*all;
     for (bool Traits::*any : {&Traits::random, &Traits::fixed_length, &Traits::gated,
                               &Traits::surrogate_gradients, &Traits::mimicry})

@@ -57,8 +57,8 @@ def _heading(group: TaskGroup) -> str:
     found, best = over_seeds([float(c.metric("test") or 0) for c in exact], exact[0].metric("test_stderr")), group.best_shortcut()
     beside = f"; the best shortcut, {shortcut_words(best[0])}, {best[1]:.3f}" if best else ""
     seeds = f"{len(exact)} seeds" if len(exact) > 1 else "1 seed"
-    told = f"{_told(found, group.metric)}{marks_of(every)} ({seeds})"
-    return f"`{group.cells[0].task}`, {exact[0].length} positions, {group.label}: exact attention scores {told}{beside}."
+    scored = f"{told(found, group.metric)}{marks_of(every)} ({seeds})"
+    return f"`{group.cells[0].task}`, {exact[0].length} positions, {group.label}: exact attention scores {scored}{beside}."
 
 
 def _scores(group: TaskGroup) -> str:
@@ -75,9 +75,9 @@ def _scores(group: TaskGroup) -> str:
             if not by[b]:
                 line.append("—")
                 continue
-            told = _told(over_seeds(list(by[b].values()), None), group.metric)
-            told = f"**{told}**" if name in best[b] else told
-            line.append(f"{told}{marks_of(methods[name])} ({share_of_exact(by[b], exact[b]):.0%}{_seeds(len(by[b]), every)})")
+            score = told(over_seeds(list(by[b].values()), None), group.metric)
+            score = f"**{score}**" if name in best[b] else score
+            line.append(f"{score}{marks_of(methods[name])} ({share_of_exact(by[b], exact[b]):.0%}{_seeds(len(by[b]), every)})")
         lines.append(line)
     return markdown(["method", *(f"{b:g} kept" for b in budgets)], lines)
 
@@ -118,8 +118,8 @@ def _far(group: TaskGroup, budget: float) -> str:
         known = [k["by_distance"] for k in kept if k.get("by_distance")]
         if known:
             parts = list(zip(*known, strict=True))
-            scores = (_told(over_seeds([float(b["accuracy"]) for b in of], None), group.metric) for of in parts)
-            lines.append([f"`{name}`{_seeds(len(known), len(cells))}", *(told + marks_of(cells) for told in scores)])
+            scores = (told(over_seeds([float(b["accuracy"]) for b in of], None), group.metric) for of in parts)
+            lines.append([f"`{name}`{_seeds(len(known), len(cells))}", *(score + marks_of(cells) for score in scores)])
     if len(lines) < 2:
         return ""
     heads = parts_of(len(parts))
@@ -133,7 +133,7 @@ def parts_of(count: int) -> list[str]:
     return [f"{'nearest' if not i else 'farthest' if i == count - 1 else ORDINALS[i]} {part}" for i in range(count)]
 
 
-def _told(found: Score, metric: str) -> str:
+def told(found: Score, metric: str) -> str:
     """The mean ± half of its interval; the range of the seeds where that leaves what a score can be, or says nothing."""
     if found.half is None:
         return f"{found.mean:.3f}"

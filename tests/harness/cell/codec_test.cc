@@ -214,7 +214,8 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
   trained.by_params = {{.params = Params::unchecked({{"rounds", int64_t{2}}}),
                         .test = 0.5,
                         .standard_error = 0.25,
-                        .by_distance = {{.from = 3, .to = 4, .labels = 2, .accuracy = 0.5}}},
+                        .by_distance = {{.from = 3, .to = 4, .labels = 2, .accuracy = 0.5}},
+                        .state_bytes = 10},
                        {.params = Params::unchecked({{"rank", int64_t{3}}}), .reason = "weights"}};
   trained.by_task = {{.params = Params::unchecked({{"length", int64_t{8}}}), .length = 8}};
   trained.by_task[0].reason = "positions";
@@ -239,7 +240,7 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
       R"({"factor":2,"length":128,"test":null,"stderr":null,"chance":null,)"
       R"("reason":"learned positions"}],"by_params":[{"params":{"rounds":2},"test":0.5,)"
       R"("stderr":0.25,"by_distance":[{"from":3,"to":4,"labels":2,"accuracy":0.5,"stderr":0.0}],)"
-      R"("reason":null},{"params":{"rank":3},"test":null,"stderr":null,)"
+      R"("state_bytes":10,"reason":null},{"params":{"rank":3},"test":null,"stderr":null,)"
       R"("reason":"weights"}],"by_task":[{"params":{"length":8},"length":8,"test":null,)"
       R"("stderr":null,"chance":null,"reason":"positions"}],)"
       R"("token_accuracy":0.5,"places":["encoder"],"decoding":)"

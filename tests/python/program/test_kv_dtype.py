@@ -59,6 +59,44 @@ class KvDtype(FaultCase):
             self.assertFalse(self.rows_file.exists())
 
 
+@BUILT
+class KvDtypeScores(FaultCase):
+    """`--test-with kv_dtype=…`: learned weights scored by decoding."""
+
+    WORDS = ["-v", "full", "-t", "mqar[preset=small]", "--measure", "accuracy"]
+    SHORT = ["--train", "steps=20,batch=16,heads=4,eval_every=20,test_examples=64,validation_examples=32", "-q"]
+
+    def test_a_row_has_a_score_and_the_bytes_of_each_cache_and_repro_asks_for_the_same(self) -> None:
+        asked = "kv_dtype=[float32,int8/int4];kv_dtype=bfloat16"
+        done = self.run_program("run", *self.WORDS, *self.SHORT, "--test-with", asked, "-o", self.rows_file, at_once=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (row,) = read_rows(self.rows_file)[1:]
+        entries = {entry["params"]["kv_dtype"]: entry for entry in row["metrics"]["by_params"]}
+        self.assertEqual(list(entries), ["float32", "int8/int4", "bfloat16"])
+        self.assertEqual([entry["params"] for entry in entries.values()], row["test_with"])
+        self.assertEqual(entries["float32"]["test"], row["metrics"]["test"])
+        positions, width, heads = 64, 16, 2 * 4  # of both layers
+        whole = 2 * heads * positions * width * 4
+        self.assertEqual([row["metrics"]["state_bytes"], entries["float32"]["state_bytes"], entries["bfloat16"]["state_bytes"]], [whole, whole, whole // 2])
+        recent = 2 * heads * 32 * width * 4
+        self.assertEqual(entries["int8/int4"]["state_bytes"], heads * positions * (34 + 18) + recent, "a block of 32 channels holds 16")
+        again = self.run_program("repro", self.rows_file, row["cell"], "--print")
+        self.assertIn("kv_dtype=int8/int4", again.stdout)
+
+    def test_wrong_use_is_one_line(self) -> None:
+        for words, said in (
+            (["--test-with", "kv_dtype=int5"], "kv_dtype=int5 is not valid; expected string in float32|bfloat16|int8|"),
+            (["--test-with", "evict=h2o,budget=8,kv_dtype=int8"], "a decoder that forgets caches in float32, not in int8"),
+            (["-v", "linear", "--test-with", "kv_dtype=int8"], "the decoder of linear has no cache of int8"),
+            (["-t", "listops", "--test-with", "kv_dtype=int8"], "a cache of int8 is of decoding, which is causal, and listops is not"),
+            (["--kv-dtype", "int8"], "score by decoding: --test-with 'kv_dtype=[int8]'"),
+        ):
+            done = self.run_program("run", *self.WORDS, *words, "-o", self.rows_file)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertFalse(self.rows_file.exists())
+
+
 class KvDtypePictures(unittest.TestCase):
     def test_a_shape_with_a_cache_of_fewer_bits_is_another_one(self) -> None:
         def cell(**more) -> Cell:
