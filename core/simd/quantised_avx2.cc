@@ -137,8 +137,8 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void score_panel(int64_t blocks, cons
 // channels: for four positions a word of 0 and 2 and a word of 1 and 3.
 struct TileWeights {
   int32_t words[kMostRows][kValueRows / 2];
-  int32_t sums[kMostRows];  // of the rounded weights
-  float units[kMostRows];   // of which a rounded weight is a number
+  int32_t zeros[kMostRows];  // minus what the weights add for the 8 that a value of 4 bits has too
+  float units[kMostRows];    // of which a rounded weight is a number
 };
 
 ATTN_AVX2_TARGET inline float largest_lane(__m256 x) {
@@ -217,7 +217,7 @@ ATTN_AVX2_TARGET void weigh_scales(int64_t rows, int64_t count, const real* weig
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.words[r] + j / 2),
                           _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(x[0], x[1]), 0xd8));
     }
-    to.sums[r] = sum_of_lanes(sum);
+    to.zeros[r] = sum_of_lanes(_mm256_slli_epi32(_mm256_sub_epi32(_mm256_setzero_si256(), sum), 3));
   }
 }
 
@@ -247,7 +247,7 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void add_half(int64_t count, const ui
   WordSums<kRows> sums;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r)
-    sums.of[r][0] = sums.of[r][1] = _mm256_set1_epi32(kBits == 8 ? 0 : -8 * weights.sums[r]);
+    sums.of[r][0] = sums.of[r][1] = _mm256_set1_epi32(kBits == 8 ? 0 : weights.zeros[r]);
   const int32_t* words = weights.words[0];
   for (int64_t rows = 0; rows < count; rows += 32)
 #pragma GCC unroll 2
