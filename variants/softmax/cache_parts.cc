@@ -39,7 +39,7 @@ class RealValues final : public CachedValues {
   }
   void add(int64_t head, int64_t slot, int64_t count, real* weights,
            const GroupSums& into) const override {
-    add_values(count, weights, cache_.values(head, slot), dim_, into);
+    add_values(count, weights, kDecodeBlock, cache_.values(head, slot), dim_, into);
   }
 
   int64_t dim_;

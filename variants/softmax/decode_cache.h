@@ -50,26 +50,26 @@ inline int64_t fetched_rows(int64_t row_bytes) {
   return std::max<int64_t>(1, kFetchedAhead / row_bytes);
 }
 
-// Logits [group, kDecodeBlock] of `count` positions from `slot` on, which begins a panel.
+// Logits [group, count], rows `stride` apart, of positions from `slot` on, which begins a panel.
 inline void score_panels(const PanelCache& cache, int64_t slots, int64_t dim, int64_t head,
                          int64_t slot, int64_t count, int64_t group, const real* queries,
-                         real* logits) {
+                         real* logits, int64_t stride = kDecodeBlock) {
   visit_panels(slots, slot, count, [&](int64_t at, int64_t some, bool is_whole) {
     const real* const panel = cache.panel(head, at);
     product(group, some, dim, {queries, dim},
             is_whole ? Right{panel, kPanel, dim * kPanel, ahead_of(panel)}
                      : Right{panel, cache.panel_width(at)},
-            logits + (at - slot), kDecodeBlock);
+            logits + (at - slot), stride);
   });
 }
 
-// Adds values [count, dim] with weights, whose rows are kDecodeBlock apart, to into.sum.
-inline void add_values(int64_t count, const real* weights, const real* values, int64_t dim,
-                       const GroupSums& into) {
+// Adds values [count, dim] with weights, whose rows are `stride` apart, to into.sum.
+inline void add_values(int64_t count, const real* weights, int64_t stride, const real* values,
+                       int64_t dim, const GroupSums& into) {
   const int64_t rows = fetched_rows(dim * int64_t{sizeof(real)});
   for (int64_t first = 0; first < count; first += rows) {
     const real* const from = values + first * dim;
-    add_product(into.rows, dim, std::min(rows, count - first), {weights + first, kDecodeBlock},
+    add_product(into.rows, dim, std::min(rows, count - first), {weights + first, stride},
                 {from, dim, kPanel, ahead_of(from)}, into.sum, dim,
                 first == 0 ? into.rescale : nullptr);
   }
@@ -125,7 +125,7 @@ class RealCache {
   }
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const {
     weigh_keys(count, logits, kDecodeBlock, into);
-    add_values(count, logits, cache_.values(head, slot), dim_, into);
+    add_values(count, logits, kDecodeBlock, cache_.values(head, slot), dim_, into);
   }
   void answers(int64_t) {}  // every position is read the same way
   int64_t read_bytes(int64_t, int64_t, int64_t count) const { return count * written_bytes(); }

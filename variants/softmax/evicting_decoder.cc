@@ -25,15 +25,10 @@ void EvictingDecoder::put(int64_t head, int64_t slot, int64_t position, const re
 
 void EvictingDecoder::score(int64_t head, const real* q, int64_t rows, int64_t count, real* queries,
                             real* logits) const {
-  const int64_t dim = head_dim(), width = row_width(count);
-  const PanelCache& cache = held_.cache();
+  const int64_t dim = head_dim();
   scale_queries(q, rows, dim, queries);
-  visit_panels(held_.slots(), 0, count, [&](int64_t at, int64_t some, bool is_whole) {
-    const real* const panel = cache.panel(head, at);
-    product(rows, some, dim, {queries, dim},
-            is_whole ? packed(panel, dim) : Right{panel, cache.panel_width(at)}, logits + at,
-            width);
-  });
+  score_panels(held_.cache(), held_.slots(), dim, head, 0, count, rows, queries, logits,
+               row_width(count));
 }
 
 // What the last step added, or what is left of it if it was taken back.
@@ -115,7 +110,8 @@ void EvictingDecoder::do_step(const real* q, const real* k, const real* v, real*
               real* const logits = work + padded_reals(rows * dim);
               const GroupSums found = GroupSums::in(logits + rows * width, rows, dim);
               score(head, q + head * rows * dim, rows, count_, work, logits);
-              add_keys(count_, logits, width, held_.cache().values(head, 0), dim, found);
+              weigh_keys(count_, logits, width, found);
+              add_values(count_, logits, width, held_.cache().values(head, 0), dim, found);
               real* const sums = weighs ? held_.weights(head) : nullptr;
               if (weighs) std::fill_n(sums, count_, real(0));
               for (int64_t r = 0; r < rows; ++r) {
