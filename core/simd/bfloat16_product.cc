@@ -8,13 +8,13 @@
 
 #include "core/base/marks.h"
 #include "core/simd/bfloat16_dot.h"
+#include "core/simd/fetch.h"
 #include "core/simd/isa.h"
 #include "core/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/simd/bfloat16_product.cc"
 #include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -101,7 +101,7 @@ HWY_INLINE Vector half_of(hn::Vec<Bits> pairs) {
 template <int kRows, int kVectors, bool kFetch>
 HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY_RESTRICT b,
                             int64_t b_row, PairedEnd end, real* HWY_RESTRICT c, int64_t c_row,
-                            const char* next) {
+                            uintptr_t next) {
   const Tag d;
   const Bits bits;
   Vector sums[kRows][kVectors];
@@ -111,7 +111,7 @@ HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY
     Vector row[kVectors];
     if constexpr (kFetch) {
       constexpr int64_t kBytes = kVectors * kLanes * int64_t{sizeof(BFloat16Pair)};
-      for (int64_t line = 0; line < kBytes; line += 64) hwy::Prefetch(next + line);
+      fetch<kBytes>(next);
       next += kBytes;
     }
     for (int v = 0; v < kVectors; ++v) row[v] = half_of<false>(hn::LoadU(bits, b + v * kLanes));
@@ -139,8 +139,7 @@ HWY_INLINE void paired_tile(int64_t pairs, PairedLeft a, const BFloat16Pair* HWY
 
 template <int kVectors, bool kFetch>
 HWY_INLINE void paired_rows(int64_t rows, int64_t pairs, PairedLeft a, const BFloat16Pair* b,
-                            int64_t b_row, PairedEnd end, real* c, int64_t c_row,
-                            const char* next) {
+                            int64_t b_row, PairedEnd end, real* c, int64_t c_row, uintptr_t next) {
   switch (rows) {
     case 1:
       return paired_tile<1, kVectors, kFetch>(pairs, a, b, b_row, end, c, c_row, next);
@@ -159,13 +158,13 @@ HWY_INLINE void paired_rows(int64_t rows, int64_t pairs, PairedLeft a, const BFl
 
 template <int kVectors, bool kFetch = false>
 void paired_stripe(int64_t rows, int64_t pairs, PairedLeft a, const BFloat16Pair* b, int64_t b_row,
-                   PairedEnd end, real* c, int64_t c_row, const char* next = nullptr) {
+                   PairedEnd end, real* c, int64_t c_row, uintptr_t next = 0) {
   for (int64_t i = 0; i < rows; i += kTileRows) {
     const int64_t some = std::min(kTileRows, rows - i);
     if (kFetch && i == 0)
       paired_rows<kVectors, kFetch>(some, pairs, a, b, b_row, end, c, c_row, next);
     else
-      paired_rows<kVectors, false>(some, pairs, a, b, b_row, end, c, c_row, nullptr);
+      paired_rows<kVectors, false>(some, pairs, a, b, b_row, end, c, c_row, 0);
     a.data += kTileRows * a.row;
     c += kTileRows * c_row;
     if (end.factors) end.factors += kTileRows;
@@ -184,7 +183,8 @@ void paired_product_of(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, 
     if (width == kWidth && b.next) {
       paired_stripe<kTileVectors, true>(
           rows, pairs, a, from, b.row, end, c + j, c_row,
-          static_cast<const char*>(b.next) + j * pairs * int64_t{sizeof(BFloat16Pair)});
+          reinterpret_cast<uintptr_t>(b.next) +
+              static_cast<uintptr_t>(j * pairs) * sizeof(BFloat16Pair));
     } else if (width == kWidth) {
       paired_stripe<kTileVectors>(rows, pairs, a, from, b.row, end, c + j, c_row);
     } else if (width >= kLanes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/marks.h"
+#include "core/simd/fetch.h"
 #include "core/simd/targets.h"
 #include "core/simd/tile_shape.h"
 #include "core/simd/transpose.h"
@@ -23,7 +24,6 @@ struct Beginning {
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/simd/product.cc"
 #include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -62,12 +62,6 @@ HWY_INLINE void store_part(Vector x, real* to, int64_t count) {
   for (int64_t i = 0; i < std::min(count, kLanes); ++i) to[i] = part[i];
 }
 
-// Begins to load the lines of kBytes from `from` on. No memory is read: any address will do.
-template <size_t kBytes>
-HWY_INLINE void fetch(const char* from) {
-  for (size_t line = 0; line < kBytes; line += 64) hwy::Prefetch(from + line);
-}
-
 // c[kRows, width] = a·b (+ c) where width is kVectors whole vectors, but for the last one when
 // kPart: then `part` elements. When kFetch, as many bytes as the tile reads of b are fetched from
 // `next` on. The sums must be locals of the function that loops over the depth: through references
@@ -75,7 +69,7 @@ HWY_INLINE void fetch(const char* from) {
 template <int kRows, int kVectors, bool kPart, bool kFetch>
 HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t b_row,
                      real* HWY_RESTRICT c, int64_t c_row, int64_t part, Beginning begin,
-                     const char* next) {
+                     uintptr_t next) {
   const Tag d;
   Vector sums[kRows][kVectors];
   for (int i = 0; i < kRows; ++i)
@@ -86,8 +80,9 @@ HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t 
     for (int v = 0; v < kVectors - kPart; ++v) row[v] = hn::LoadU(d, b + v * kLanes);
     if constexpr (kPart) row[kVectors - 1] = load_part(b + (kVectors - 1) * kLanes, part);
     if constexpr (kFetch) {
-      fetch<kVectors * kLanes * sizeof(real)>(next);
-      next += kVectors * kLanes * sizeof(real);
+      constexpr int64_t kBytes = kVectors * kLanes * int64_t{sizeof(real)};
+      fetch<kBytes>(next);
+      next += kBytes;
     }
     for (int i = 0; i < kRows; ++i) {
       const Vector x = hn::Set(d, from[i * a.row]);
@@ -120,7 +115,7 @@ HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t 
 template <int kVectors, bool kPart, bool kFetch = false>
 HWY_INLINE void tile_rows(int64_t rows, int64_t depth, Left a, const real* b, int64_t b_row,
                           real* c, int64_t c_row, int64_t part, Beginning begin,
-                          const char* next = nullptr) {
+                          uintptr_t next = 0) {
   switch (rows) {
     case 1:
       return tile<1, kVectors, kPart, kFetch>(depth, a, b, b_row, c, c_row, part, begin, next);
@@ -140,7 +135,7 @@ HWY_INLINE void tile_rows(int64_t rows, int64_t depth, Left a, const real* b, in
 // All rows of up to kTileVectors·kLanes columns; when kFetch, the first tile fetches.
 template <int kVectors, bool kPart, bool kFetch = false>
 void stripe(int64_t rows, int64_t depth, Left a, const real* b, int64_t b_row, real* c,
-            int64_t c_row, int64_t part, Beginning begin, const char* next = nullptr) {
+            int64_t c_row, int64_t part, Beginning begin, uintptr_t next = 0) {
   for (int64_t i = 0; i < rows; i += kTileRows) {
     const int64_t some = std::min(kTileRows, rows - i);
     if (kFetch && i == 0)
@@ -182,7 +177,7 @@ void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real
     if (b.next && j + kWidth <= cols)
       stripe<kTileVectors, false, true>(
           rows, depth, a, from, b.row, c + j, c_row, 0, begin,
-          static_cast<const char*>(b.next) + j * depth * int64_t{sizeof(real)});
+          reinterpret_cast<uintptr_t>(b.next) + static_cast<uintptr_t>(j * depth) * sizeof(real));
     else
       narrow_stripe(rows, std::min(kWidth, cols - j), depth, a, from, b.row, c + j, c_row, begin);
   }

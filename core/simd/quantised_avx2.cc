@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/check.h"
+#include "core/simd/fetch.h"
 
 #if defined(__x86_64__) && !defined(ATTN_DOUBLE)
 #include <immintrin.h>
@@ -20,15 +21,12 @@ namespace attn {
 #ifdef ATTN_AVX2_WORDS
 namespace {
 
-constexpr int64_t kMostRows = 4;
-constexpr int64_t kStepBytes = 128;      // 32 columns or channels of four bytes each
-constexpr int64_t kHalfBytes = 64;       // two vectors of them
-constexpr int64_t kFetchedAhead = 8192;  // the cache is read once, in order, from memory
+constexpr int64_t kStepBytes = 128;  // 32 columns or channels of four bytes each
+constexpr int64_t kHalfBytes = 64;   // two vectors of them
+// The cache is read once, in order, from memory: bytes from what is read to what is fetched. They
+// take longer to read than memory to answer, and leave most of L1 to what is there.
+constexpr int64_t kFetchedAhead = 8192;
 constexpr int64_t kScaleBytes = sizeof(BFloat16);
-
-ATTN_AVX2_TARGET inline void fetch(const uint8_t* at) {
-  _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T0);
-}
 
 ATTN_AVX2_TARGET inline __m256i load(const uint8_t* at) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
@@ -78,8 +76,7 @@ ATTN_AVX2_TARGET inline void add_halves(__m256i x0, __m256i x1, const int32_t* w
 // The sums of a block of channels of 16 columns; queries of rows are `blocks` apart.
 template <int kRows, int kBits>
 ATTN_AVX2_TARGET inline void score_half(const uint8_t* numbers, const QueryBlock* query,
-                                        int64_t blocks, const uint8_t* next,
-                                        WordSums<kRows>& sums) {
+                                        int64_t blocks, uintptr_t next, WordSums<kRows>& sums) {
   constexpr int kZero = kBits == 8 ? 128 : 8;  // what a byte of 0 is
   const int32_t* const words = query->words;
   const int64_t row_words = blocks * static_cast<int64_t>(sizeof(QueryBlock) / sizeof(int32_t));
@@ -93,7 +90,7 @@ ATTN_AVX2_TARGET inline void score_half(const uint8_t* numbers, const QueryBlock
   for (int64_t step = 0; step < kBits; ++step) {
     const uint8_t* const at = numbers + step * kStepBytes;
     const __m256i x0 = load(at), x1 = load(at + 32);
-    fetch(next + step * kHalfBytes);
+    fetch<kHalfBytes>(next + static_cast<uintptr_t>(step * kHalfBytes));
     if constexpr (kBits == 8) {
       const __m256i byte = _mm256_set1_epi16(255);
       add_words<kRows>(_mm256_and_si256(x0, byte), _mm256_and_si256(x1, byte), words + 2 * step,
@@ -113,11 +110,12 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void score_panel(int64_t blocks, cons
                                                             int64_t stride, int64_t ahead) {
   constexpr int64_t kNumbers = kBits * kStepBytes, kBlock = kNumbers + kKeyColumns * kScaleBytes;
   for (int64_t b = 0; b < blocks; ++b, panel += kBlock) {
-    fetch(panel + ahead + kNumbers);
+    const uintptr_t next = reinterpret_cast<uintptr_t>(panel) + static_cast<uintptr_t>(ahead);
+    fetch<kHalfBytes>(next + kNumbers);
     for (int64_t half = 0; half < 2; ++half) {
       WordSums<kRows> sums;
       score_half<kRows, kBits>(panel + half * kHalfBytes, queries + b, blocks,
-                               panel + ahead + half * kBits * kHalfBytes, sums);
+                               next + static_cast<uintptr_t>(half * kBits * kHalfBytes), sums);
       const uint8_t* const scales = panel + kNumbers + half * 16 * kScaleBytes;
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r)
@@ -242,7 +240,7 @@ template <int kRows, int kBits>
 ATTN_AVX2_TARGET __attribute__((noinline)) void add_half(int64_t count, const uint8_t* numbers,
                                                          const TileWeights& weights,
                                                          int64_t channels, real* sum, int64_t dim,
-                                                         const real* factors, const uint8_t* next) {
+                                                         const real* factors, uintptr_t next) {
   constexpr int64_t kWords = kBits == 8 ? 2 : 4;  // of a step
   WordSums<kRows> sums;
 #pragma GCC unroll 4
@@ -253,7 +251,7 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void add_half(int64_t count, const ui
 #pragma GCC unroll 2
     for (int64_t step = 0; step < kBits; ++step) {
       add_step<kRows, kBits>(numbers, words, sums);
-      fetch(next);
+      fetch<kHalfBytes>(next);
       numbers += kStepBytes;
       next += kHalfBytes;
       words += kWords;
@@ -270,34 +268,6 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void add_half(int64_t count, const ui
       _mm256_maskstore_ps(to, mask, _mm256_fmadd_ps(_mm256_set1_ps(factors[r]), old, all));
     }
 }
-
-// Calls one of a template's instances for 1 to 4 rows.
-#define ATTN_OF_ROWS(call, rows, bits, ...)         \
-  switch ((rows) + ((bits) == 8 ? 0 : kMostRows)) { \
-    case 1:                                         \
-      call<1, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 2:                                         \
-      call<2, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 3:                                         \
-      call<3, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 4:                                         \
-      call<4, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 5:                                         \
-      call<1, 4>(__VA_ARGS__);                      \
-      break;                                        \
-    case 6:                                         \
-      call<2, 4>(__VA_ARGS__);                      \
-      break;                                        \
-    case 7:                                         \
-      call<3, 4>(__VA_ARGS__);                      \
-      break;                                        \
-    default:                                        \
-      call<4, 4>(__VA_ARGS__);                      \
-  }
 
 }  // namespace
 
@@ -332,16 +302,15 @@ ATTN_AVX2_TARGET void avx2_add_values(const QuantisedLayout& layout, int64_t row
         const int64_t first = b * kScaleChannels + half * 16;
         if (first >= layout.dim) break;
         const uint8_t* const numbers = block + half * kHalfBytes;
-        const uint8_t* const next =
-            r == 0 ? block + kFetchedAhead + half * number_bytes / 2 : numbers;
+        const uintptr_t next =
+            reinterpret_cast<uintptr_t>(block) +
+            static_cast<uintptr_t>((r == 0 ? kFetchedAhead : 0) + half * number_bytes / 2);
         ATTN_OF_ROWS(add_half, some, layout.bits, count, numbers, taken, layout.dim - first,
                      sum + r * layout.dim + first, layout.dim, factors + r, next)
       }
     }
   }
 }
-
-#undef ATTN_OF_ROWS
 
 #else
 

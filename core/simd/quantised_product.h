@@ -1,7 +1,7 @@
 // Products of queries and of weights in `real` with keys and values of 8 or 4 bits
 // (quantised_layout.h). With AVX512_VNNI or AVX2 they are products of integers: queries and weights
-// are rounded to 15 or 16 bits first. Other instruction sets widen the numbers in a tile that stays
-// in L1. 2·rows·positions·dim FLOPs.
+// are rounded to 16 bits first, weights with AVX2 to 15. Other instruction sets widen the numbers
+// in a tile that stays in L1. 2·rows·positions·dim FLOPs.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,9 @@
-// Queries as quantised_product.h keeps them in its workspace: as given, and rounded to 16 bits of
-// two bytes each. Internal to quantised_product.cc, quantised_vnni.cc
-// and quantised_avx2.cc.
+// Queries as quantised_product.h keeps them in its workspace: as given, and rounded to 16 bits, as
+// two bytes and as words. Internal to quantised_product.cc, quantised_vnni.cc and
+// quantised_avx2.cc.
 #pragma once
+
+#include <cstdint>
 
 #include "core/base/memory.h"
 #include "core/simd/quantised_product.h"
@@ -28,5 +30,35 @@ struct QuantisedQueries {
     return {work, reinterpret_cast<float*>(scales), reinterpret_cast<QueryBlock*>(blocks)};
   }
 };
+
+inline constexpr int64_t kMostRows = 4;  // of queries or weights, that share a load
+
+// Calls one of a template's instances for 1 to 4 rows.
+#define ATTN_OF_ROWS(call, rows, bits, ...)         \
+  switch ((rows) + ((bits) == 8 ? 0 : kMostRows)) { \
+    case 1:                                         \
+      call<1, 8>(__VA_ARGS__);                      \
+      break;                                        \
+    case 2:                                         \
+      call<2, 8>(__VA_ARGS__);                      \
+      break;                                        \
+    case 3:                                         \
+      call<3, 8>(__VA_ARGS__);                      \
+      break;                                        \
+    case 4:                                         \
+      call<4, 8>(__VA_ARGS__);                      \
+      break;                                        \
+    case 5:                                         \
+      call<1, 4>(__VA_ARGS__);                      \
+      break;                                        \
+    case 6:                                         \
+      call<2, 4>(__VA_ARGS__);                      \
+      break;                                        \
+    case 7:                                         \
+      call<3, 4>(__VA_ARGS__);                      \
+      break;                                        \
+    default:                                        \
+      call<4, 4>(__VA_ARGS__);                      \
+  }
 
 }  // namespace attn

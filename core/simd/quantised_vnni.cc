@@ -21,7 +21,6 @@ namespace attn {
 #ifdef ATTN_VNNI
 namespace {
 
-constexpr int64_t kMostRows = 4;
 constexpr int64_t kStepBytes = 128;  // two vectors: 32 columns or channels of four bytes each
 
 ATTN_VNNI_TARGET inline __m512 scales_at(const uint8_t* at) {  // 16 numbers of bfloat16
@@ -210,34 +209,6 @@ ATTN_VNNI_TARGET __attribute__((noinline)) void add_block(int64_t count, const u
     }
 }
 
-// Calls one of a template's instances for 1 to 4 rows.
-#define ATTN_OF_ROWS(call, rows, bits, ...)         \
-  switch ((rows) + ((bits) == 8 ? 0 : kMostRows)) { \
-    case 1:                                         \
-      call<1, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 2:                                         \
-      call<2, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 3:                                         \
-      call<3, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 4:                                         \
-      call<4, 8>(__VA_ARGS__);                      \
-      break;                                        \
-    case 5:                                         \
-      call<1, 4>(__VA_ARGS__);                      \
-      break;                                        \
-    case 6:                                         \
-      call<2, 4>(__VA_ARGS__);                      \
-      break;                                        \
-    case 7:                                         \
-      call<3, 4>(__VA_ARGS__);                      \
-      break;                                        \
-    default:                                        \
-      call<4, 4>(__VA_ARGS__);                      \
-  }
-
 }  // namespace
 
 bool has_vnni() {
@@ -276,8 +247,6 @@ ATTN_VNNI_TARGET void vnni_add_values(const QuantisedLayout& layout, int64_t row
     }
   }
 }
-
-#undef ATTN_OF_ROWS
 
 #else
 

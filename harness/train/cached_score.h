@@ -13,7 +13,7 @@
 namespace attn {
 
 // The axis of this name is of times and errors; here it is of scores. No variant has such a
-// parameter, see why_no_cached_score().
+// parameter.
 inline constexpr const char* kCacheParam = "kv_dtype";
 ParamSpec cache_param();  // a name of a CacheType
 

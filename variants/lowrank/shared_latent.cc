@@ -134,48 +134,52 @@ class LatentDecoder final : public Decoder {
     const int64_t h = w_.heads, cols = h * w_.head_dim(), query = h * (w_.head_dim() + w_.rotary());
     const int64_t parts = std::min(parts_of_units(batch_), length() / kBlock + 1);
     const Tensor to({batch_, 1, cols});
-    if (parts == 1) {
+    if (parts == 1)
       run_tasks(batch_, work_reals(), [&](int64_t b, real* space) {
         const Work work = in(space);
         absorb(q.data() + b * query, work);
         attend(rows_of(b), length() + 1, work);
         finish(work, to.data() + b * cols);
       });
-    } else {
-      for (int64_t b = 0; b < batch_; ++b)
-        in_parts(parts, q.data() + b * query, rows_of(b), to.data() + b * cols);
-    }
+    else
+      mix_in_parts(parts, q.data(), query, to.data());
     count_flops(2 * static_cast<double>(batch_ * (attended() + 2 * w_.latent() * cols)));
     return to;
   }
   const real* rows_of(int64_t b) const { return cache_.data() + b * capacity() * row_; }
 
-  // One sequence by several threads, each with a part of its positions.
-  void in_parts(int64_t parts, const real* q, const real* rows, real* to) const {
+  // The same where sequences do not divide evenly among the threads: each in parts of its
+  // positions, whose sums are merged. Rows of q are `query` numbers apart.
+  void mix_in_parts(int64_t parts, const real* q, int64_t query, real* to) const {
     const int64_t each = padded_reals(work_reals()), blocks = length() / kBlock + 1;
-    const Block space(static_cast<size_t>(parts * each) * sizeof(real), Purpose::workspace);
-    real* const base = static_cast<real*>(space.data());
-    const Work all = in(base);
-    absorb(q, all);
-    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        Work work = in(base + part * each);
-        work.panels = all.panels;
-        const int64_t from = blocks * part / parts * kBlock,
-                      until = std::min(length() + 1, blocks * (part + 1) / parts * kBlock);
-        attend(rows + from * row_, until - from, work);
-      }
+    const Block space(static_cast<size_t>(batch_ * parts * each) * sizeof(real),
+                      Purpose::workspace);
+    const auto of_part = [&](int64_t b, int64_t part) {
+      return in(static_cast<real*>(space.data()) + (b * parts + part) * each);
+    };
+    run_tasks(batch_, 0, [&](int64_t b, real*) { absorb(q + b * query, of_part(b, 0)); });
+    run_tasks(batch_ * parts, 0, [&](int64_t task, real*) {
+      const int64_t b = task / parts, part = task % parts;
+      Work work = of_part(b, part);
+      work.panels = of_part(b, 0).panels;
+      const int64_t from = blocks * part / parts * kBlock,
+                    until = std::min(length() + 1, blocks * (part + 1) / parts * kBlock);
+      attend(rows_of(b) + from * row_, until - from, work);
     });
-    for (int64_t part = 1; part < parts; ++part) {
-      const GroupSums found = in(base + part * each).sums;
-      for (int64_t head = 0; head < w_.heads; ++head) {
-        RowSums row = all.sums.row(head, w_.latent());
-        merge_row(w_.latent(), found.row(head, w_.latent()), row);
-        all.sums.row_max[head] = row.row_max;
-        all.sums.row_sum[head] = row.row_sum;
-      }
+    run_tasks(batch_, 0, [&](int64_t b, real*) {
+      const Work all = of_part(b, 0);
+      for (int64_t part = 1; part < parts; ++part) merge(of_part(b, part).sums, all.sums);
+      finish(all, to + b * w_.heads * w_.head_dim());
+    });
+  }
+
+  void merge(const GroupSums& from, const GroupSums& into) const {
+    for (int64_t head = 0; head < w_.heads; ++head) {
+      RowSums row = into.row(head, w_.latent());
+      merge_row(w_.latent(), from.row(head, w_.latent()), row);
+      into.row_max[head] = row.row_max;
+      into.row_sum[head] = row.row_sum;
     }
-    finish(all, to);
   }
 
   // The sums of values, brought to the width of a head.

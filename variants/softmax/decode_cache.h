@@ -36,12 +36,12 @@ inline void scale_queries(const real* q, int64_t group, int64_t dim, real* to) {
 }
 
 // A cache is read once, from memory: what a product reads is fetched so many bytes ahead, in order.
-// A panel of keys is read across, 64 bytes of each row: it should be fetched whole by then, and 128
-// numbers wide it has as many bytes.
+// With AVX2 a panel of keys is read across, 64 bytes of each row: it should be fetched whole by
+// then, and of 128 channels it has as many bytes.
 inline constexpr int64_t kFetchedAhead = 32 << 10;
 
 inline const void* ahead_of(const void* from) {
-  return static_cast<const char*>(from) + kFetchedAhead;
+  return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + kFetchedAhead);
 }
 
 // Rows of values, of so many bytes each, that are read together: column by column, each from what
@@ -63,7 +63,8 @@ inline void score_panels(const PanelCache& cache, int64_t slots, int64_t dim, in
   });
 }
 
-// Adds values [count, dim] with weights, whose rows are `stride` apart, to into.sum.
+// into.sum = into.rescale · into.sum + weights · values [count, dim]; rows of weights are `stride`
+// apart.
 inline void add_values(int64_t count, const real* weights, int64_t stride, const real* values,
                        int64_t dim, const GroupSums& into) {
   const int64_t rows = fetched_rows(dim * int64_t{sizeof(real)});

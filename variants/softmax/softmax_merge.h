@@ -26,7 +26,7 @@ struct GroupSums {
   int64_t rows = 1;
   real* sum = nullptr;  // [rows, dim]
   real *row_max = nullptr, *row_sum = nullptr;
-  real* rescale = nullptr;  // [rows], workspace of add_keys
+  real* rescale = nullptr;  // [rows], workspace of weigh_keys()
 
   static int64_t reals(int64_t rows, int64_t dim) { return padded_reals(rows * (dim + 3)); }
   // The result that lies in a workspace of reals() numbers.

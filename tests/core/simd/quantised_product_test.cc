@@ -82,7 +82,8 @@ void expect_values(const QuantisedLayout& layout, int64_t rows, int64_t count, i
     for (int64_t r = 0; r < rows; ++r)
       weights[size_t(r * kValueRows + outlier)] *= std::exp(real(-8 - r));
   }
-  std::vector<uint8_t> tile(size_t(tile_rows * layout.position_bytes()), 0);
+  // What lies behind `count` may be anything: here scales near the largest float.
+  std::vector<uint8_t> tile(size_t(tile_rows * layout.position_bytes()), 0x7f);
   for (int64_t j = 0; j < count; ++j)
     put_quantised_value(layout, v.data() + j * layout.dim, j, tile_rows, tile.data());
   std::vector<real> sums(size_t(rows * layout.dim), real(2)), factors(size_t(rows), real(0.5));
@@ -179,6 +180,26 @@ TEST_F(QuantisedProduct, NumbersThatAreNotFiniteMakeTheirBlockNaN) {
                              sum.data(), one.data());
         for (size_t c = 0; c < 64; ++c) EXPECT_EQ(std::isnan(sum[c]), c >= 32) << c;
       }
+  });
+}
+
+// Of a row of weights alone, whatever its others are.
+TEST_F(QuantisedProduct, AWeightThatIsNotANumberMakesItsRowNaN) {
+  each([] {
+    for (const int bits : {8, 4}) {
+      const QuantisedLayout layout{40, bits};
+      const std::vector<real> value = normals(layout.dim, "v");
+      std::vector<uint8_t> tile(size_t(kKeyColumns * layout.position_bytes()), 0);
+      for (int64_t j = 0; j < kKeyColumns; ++j)
+        put_quantised_value(layout, value.data(), j, kKeyColumns, tile.data());
+      std::vector<real> weights(2 * kValueRows, real(1)), sum(size_t(2 * layout.dim), 0);
+      const std::vector<real> factors(2, 0);
+      std::fill_n(weights.begin(), kKeyColumns, std::numeric_limits<real>::quiet_NaN());
+      add_quantised_values(layout, 2, kKeyColumns, kKeyColumns, weights.data(), kValueRows,
+                           tile.data(), sum.data(), factors.data());
+      for (int64_t c = 0; c < layout.dim; ++c)
+        EXPECT_TRUE(std::isfinite(sum[size_t(layout.dim + c)])) << bits << " bits, channel " << c;
+    }
   });
 }
 

@@ -164,7 +164,7 @@ TEST(Mla, AbsorbedDecodeEqualsTheNaiveForwardBeyondABlock) {
   expect_decode({2, 3, 300, 4, true, {}}, {6, 4, true, true}, 2e3 * kEpsilon);
 }
 
-// Few sequences are divided among the threads: parts of several blocks, of one and of none.
+// Few sequences are divided among the threads, into parts of one or two blocks.
 TEST(Mla, DecodesASequenceByAllThreads) {
   for (const int threads : {1, 2, 3})
     for (const int64_t batch : {1, 3}) {

@@ -22,18 +22,18 @@ const Shape kPosition{1, 2, 2, 8};
 struct Row {
   Tensor q, k, v, out;
 };
-Row row_at(int64_t i) {
+Row row_at(int64_t i, int64_t dim = 8) {
   const auto index = static_cast<uint64_t>(i);
-  return {Tensor::normal({1, 4, 1, 8}, rng(1, "q", index)),
-          Tensor::normal({1, 2, 1, 8}, rng(1, "k", index)),
-          Tensor::normal({1, 2, 1, 8}, rng(1, "v", index)), Tensor({1, 4, 1, 8})};
+  return {Tensor::normal({1, 4, 1, dim}, rng(1, "q", index)),
+          Tensor::normal({1, 2, 1, dim}, rng(1, "k", index)),
+          Tensor::normal({1, 2, 1, dim}, rng(1, "v", index)), Tensor({1, 4, 1, dim})};
 }
 
 // The largest difference of the answers of the steps.
-double difference(Decoder& a, Decoder& b) {
+double difference(Decoder& a, Decoder& b, int64_t dim = 8) {
   double most = 0;
   for (int64_t i = 0; i < kLength; ++i) {
-    const Row row = row_at(i);
+    const Row row = row_at(i, dim);
     const Tensor other(row.out.shape());
     a.step(row.q, row.k, row.v, row.out);
     b.step(row.q, row.k, row.v, other);
@@ -59,6 +59,14 @@ TEST(Eviction, ABudgetOfAllPositionsForgetsNothing) {
                all = softmax_decoder(kPosition, kLength);
     EXPECT_LT(difference(*some, *all), 1e-5) << each.name;
   }
+}
+
+// The values of wide rows are added in several pieces.
+TEST(Eviction, WideRows) {
+  const Shape wide{1, 2, 2, 128};
+  const auto some = evicting_softmax_decoder(wide, kLength, {Evict::h2o, 96}),
+             all = softmax_decoder(wide, kLength);
+  EXPECT_LT(difference(*some, *all, 128), 1e-5);
 }
 
 TEST(Eviction, HoldsTheBudgetAndNotTheSequence) {

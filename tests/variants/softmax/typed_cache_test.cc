@@ -68,6 +68,19 @@ TEST_F(TypedCache, EveryTypeOnEveryInstructionSet) {
   });
 }
 
+// Rows so wide that the values of a block are added in several pieces.
+TEST_F(TypedCache, WideRows) {
+  each([] {
+    for (const CacheType type :
+         {CacheType::float32, CacheType::bfloat16, CacheType::int8, CacheType::int4}) {
+      SCOPED_TRACE(name_of(type));
+      const Shape position{1, 1, 2, 128};
+      expect_steps(*typed_softmax_decoder(position, 300, type), shared_inputs(position, 300), 297,
+                   answer_of(type), allowed(type));
+    }
+  });
+}
+
 // About the 32 newest positions, a panel of 32, a tile of 256, and rings that wrap.
 TEST(TypedCaches, Borders) {
   for (const CacheType type : kMost)
