@@ -14,6 +14,7 @@
 #include <immintrin.h>
 #define ATTN_AVX2_WORDS 1
 #define ATTN_AVX2_TARGET __attribute__((target("avx2,fma")))
+#define ATTN_AVX2_KERNEL __attribute__((target("avx2,fma"), noinline))
 #endif
 
 namespace attn {
@@ -21,8 +22,7 @@ namespace attn {
 #ifdef ATTN_AVX2_WORDS
 namespace {
 
-constexpr int64_t kStepBytes = 128;  // 32 columns or channels of four bytes each
-constexpr int64_t kHalfBytes = 64;   // two vectors of them
+constexpr int64_t kHalfBytes = 64;  // two vectors of them
 // The cache is read once, in order, from memory: bytes from what is read to what is fetched. They
 // take longer to read than memory to answer, and leave most of L1 to what is there.
 constexpr int64_t kFetchedAhead = 8192;
@@ -32,7 +32,7 @@ ATTN_AVX2_TARGET inline __m256i load(const uint8_t* at) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
 }
 
-ATTN_AVX2_TARGET inline __m256 scales_at(const uint8_t* at) {  // 8 numbers of bfloat16
+ATTN_AVX2_TARGET inline __m256 eight_scales(const uint8_t* at) {  // 8 numbers of bfloat16
   const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
@@ -104,10 +104,9 @@ ATTN_AVX2_TARGET inline void score_half(const uint8_t* numbers, const QueryBlock
 }
 
 template <int kRows, int kBits>
-ATTN_AVX2_TARGET __attribute__((noinline)) void score_panel(int64_t blocks, const uint8_t* panel,
-                                                            const QueryBlock* queries,
-                                                            const float* query_scales, real* logits,
-                                                            int64_t stride, int64_t ahead) {
+ATTN_AVX2_KERNEL void score_columns(int64_t blocks, const uint8_t* panel, const QueryBlock* queries,
+                                    const float* query_scales, real* logits, int64_t stride,
+                                    int64_t ahead) {
   constexpr int64_t kNumbers = kBits * kStepBytes, kBlock = kNumbers + kKeyColumns * kScaleBytes;
   for (int64_t b = 0; b < blocks; ++b, panel += kBlock) {
     const uintptr_t next = reinterpret_cast<uintptr_t>(panel) + static_cast<uintptr_t>(ahead);
@@ -122,7 +121,7 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void score_panel(int64_t blocks, cons
 #pragma GCC unroll 2
         for (int v = 0; v < 2; ++v) {
           real* const to = logits + r * stride + half * 16 + v * 8;
-          const __m256 unit = _mm256_mul_ps(scales_at(scales + v * 8 * kScaleBytes),
+          const __m256 unit = _mm256_mul_ps(eight_scales(scales + v * 8 * kScaleBytes),
                                             _mm256_set1_ps(query_scales[r]));
           const __m256 before = b == 0 ? _mm256_setzero_ps() : _mm256_loadu_ps(to);
           _mm256_storeu_ps(to, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.of[r][v]), unit, before));
@@ -133,7 +132,7 @@ ATTN_AVX2_TARGET __attribute__((noinline)) void score_panel(int64_t blocks, cons
 
 // Weights of up to kMostRows rows on the positions of a tile, times the scales of one block of
 // channels: for four positions a word of 0 and 2 and a word of 1 and 3.
-struct TileWeights {
+struct TileWords {
   int32_t words[kMostRows][kValueRows / 2];
   int32_t zeros[kMostRows];  // minus what the weights add for the 8 that a value of 4 bits has too
   float units[kMostRows];    // of which a rounded weight is a number
@@ -171,7 +170,7 @@ ATTN_AVX2_TARGET inline __m256i paired(__m256i x) {
 // The first `count` numbers from `at` on, zeros behind them. All 8 may be read of scales, of
 // weights no more than there are.
 ATTN_AVX2_TARGET inline __m256 some_scales(const uint8_t* at, int64_t count) {
-  const __m256 all = scales_at(at);
+  const __m256 all = eight_scales(at);
   return count >= 8 ? all : _mm256_and_ps(all, _mm256_castsi256_ps(lanes_of(count)));
 }
 ATTN_AVX2_TARGET inline __m256 some_weights(const real* at, int64_t count) {
@@ -180,8 +179,8 @@ ATTN_AVX2_TARGET inline __m256 some_weights(const real* at, int64_t count) {
 
 // Zeros up to a multiple of 32 positions. A row's unit is of its largest product: a large scale at
 // a position of little weight costs the others no digits.
-ATTN_AVX2_TARGET void weigh_scales(int64_t rows, int64_t count, const real* weights, int64_t stride,
-                                   const uint8_t* scales, TileWeights& to) {
+ATTN_AVX2_TARGET void weigh_words(int64_t rows, int64_t count, const real* weights, int64_t stride,
+                                  const uint8_t* scales, TileWords& to) {
   constexpr float kLargest = 32767;
   const int64_t padded = (count + 31) / 32 * 32;
   __m256 of[kValueRows / 8], total = _mm256_setzero_ps();
@@ -237,10 +236,9 @@ ATTN_AVX2_TARGET inline void add_step(const uint8_t* at, const int32_t* words,
 
 // 16 channels of a block of a tile, of which `channels` exist.
 template <int kRows, int kBits>
-ATTN_AVX2_TARGET __attribute__((noinline)) void add_half(int64_t count, const uint8_t* numbers,
-                                                         const TileWeights& weights,
-                                                         int64_t channels, real* sum, int64_t dim,
-                                                         const real* factors, uintptr_t next) {
+ATTN_AVX2_KERNEL void add_half(int64_t count, const uint8_t* numbers, const TileWords& weights,
+                               int64_t channels, real* sum, int64_t dim, const real* factors,
+                               uintptr_t next) {
   constexpr int64_t kWords = kBits == 8 ? 2 : 4;  // of a step
   WordSums<kRows> sums;
 #pragma GCC unroll 4
@@ -283,7 +281,7 @@ ATTN_AVX2_TARGET void avx2_scores(const QuantisedLayout& layout, int64_t rows, i
   for (int64_t j = 0; j < count; j += kKeyColumns, panels += panel_bytes)
     for (int64_t r = 0; r < rows; r += kMostRows) {
       const int64_t some = std::min(kMostRows, rows - r), ahead = r == 0 ? kFetchedAhead : 0;
-      ATTN_OF_ROWS(score_panel, some, layout.bits, blocks, panels, queries.blocks + r * blocks,
+      ATTN_OF_ROWS(score_columns, some, layout.bits, blocks, panels, queries.blocks + r * blocks,
                    queries.scales + r, logits + r * stride + j, stride, ahead)
     }
 }
@@ -291,13 +289,13 @@ ATTN_AVX2_TARGET void avx2_scores(const QuantisedLayout& layout, int64_t rows, i
 ATTN_AVX2_TARGET void avx2_add_values(const QuantisedLayout& layout, int64_t rows, int64_t count,
                                       int64_t tile_rows, const real* weights, int64_t stride,
                                       const uint8_t* tile, real* sum, const real* factors) {
-  TileWeights taken;
+  TileWords taken;
   const int64_t number_bytes = tile_rows * kScaleChannels * layout.bits / 8;
   for (int64_t r = 0; r < rows; r += kMostRows) {
     const int64_t some = std::min(kMostRows, rows - r);
     for (int64_t b = 0; b < layout.blocks(); ++b) {
       const uint8_t* const block = tile + b * tile_rows * layout.block_bytes();
-      weigh_scales(some, count, weights + r * stride, stride, block + number_bytes, taken);
+      weigh_words(some, count, weights + r * stride, stride, block + number_bytes, taken);
       for (int64_t half = 0; half < 2; ++half) {
         const int64_t first = b * kScaleChannels + half * 16;
         if (first >= layout.dim) break;

@@ -31,7 +31,8 @@ struct QuantisedQueries {
   }
 };
 
-inline constexpr int64_t kMostRows = 4;  // of queries or weights, that share a load
+inline constexpr int64_t kMostRows = 4;     // of queries or weights, that share a load
+inline constexpr int64_t kStepBytes = 128;  // 32 columns or channels of four bytes each
 
 // Calls one of a template's instances for 1 to 4 rows.
 #define ATTN_OF_ROWS(call, rows, bits, ...)         \

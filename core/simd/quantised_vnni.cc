@@ -21,8 +21,6 @@ namespace attn {
 #ifdef ATTN_VNNI
 namespace {
 
-constexpr int64_t kStepBytes = 128;  // two vectors: 32 columns or channels of four bytes each
-
 ATTN_VNNI_TARGET inline __m512 scales_at(const uint8_t* at) {  // 16 numbers of bfloat16
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
