@@ -7,24 +7,19 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/base/check.h"
 #include "core/simd/fetch.h"
 
-#if defined(__x86_64__) && !defined(ATTN_DOUBLE)
+#if defined(__x86_64__) && !defined(ATTN_DOUBLE)  // kHasAvx2Words
 #include <immintrin.h>
-#define ATTN_AVX2_WORDS 1
 #define ATTN_AVX2_TARGET __attribute__((target("avx2,fma")))
 #define ATTN_AVX2_KERNEL __attribute__((target("avx2,fma"), noinline))
-#endif
 
 namespace attn {
-
-#ifdef ATTN_AVX2_WORDS
 namespace {
 
-constexpr int64_t kHalfBytes = 64;  // two vectors of them
-// The cache is read once, in order, from memory: bytes from what is read to what is fetched. They
-// take longer to read than memory to answer, and leave most of L1 to what is there.
+constexpr int64_t kHalfBytes = 64;  // half of a step: two vectors
+// How many bytes ahead of what is read memory is fetched. Reading so many takes longer than memory
+// needs to answer, and they fill a quarter of an L1 of 32 KiB.
 constexpr int64_t kFetchedAhead = 8192;
 constexpr int64_t kScaleBytes = sizeof(BFloat16);
 
@@ -134,8 +129,9 @@ ATTN_AVX2_KERNEL void score_columns(int64_t blocks, const uint8_t* panel, const 
 // channels: for four positions a word of 0 and 2 and a word of 1 and 3.
 struct TileWords {
   int32_t words[kMostRows][kValueRows / 2];
-  int32_t zeros[kMostRows];  // minus what the weights add for the 8 that a value of 4 bits has too
-  float units[kMostRows];    // of which a rounded weight is a number
+  // -8 times the sum of a row's rounded weights: a value of 4 bits is held as an integer plus 8.
+  int32_t zeros[kMostRows];
+  float units[kMostRows];  // of which a rounded weight is a number
 };
 
 ATTN_AVX2_TARGET inline float largest_lane(__m256 x) {
@@ -269,11 +265,6 @@ ATTN_AVX2_KERNEL void add_half(int64_t count, const uint8_t* numbers, const Tile
 
 }  // namespace
 
-bool has_avx2_words() {
-  static const bool found = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return found;
-}
-
 ATTN_AVX2_TARGET void avx2_scores(const QuantisedLayout& layout, int64_t rows, int64_t count,
                                   const QuantisedQueries& queries, const uint8_t* panels,
                                   real* logits, int64_t stride) {
@@ -310,20 +301,5 @@ ATTN_AVX2_TARGET void avx2_add_values(const QuantisedLayout& layout, int64_t row
   }
 }
 
-#else
-
-bool has_avx2_words() { return false; }
-
-void avx2_scores(const QuantisedLayout&, int64_t, int64_t, const QuantisedQueries&, const uint8_t*,
-                 real*, int64_t) {
-  throw_error("this build has no AVX2");
-}
-
-void avx2_add_values(const QuantisedLayout&, int64_t, int64_t, int64_t, const real*, int64_t,
-                     const uint8_t*, real*, const real*) {
-  throw_error("this build has no AVX2");
-}
-
-#endif
-
 }  // namespace attn
+#endif

@@ -6,9 +6,14 @@
 
 namespace attn {
 
-bool has_avx2_words();  // false in the double build too
+// Whether this build has the functions below: a build of floats for x86-64.
+#if defined(__x86_64__) && !defined(ATTN_DOUBLE)
+inline constexpr bool kHasAvx2Words = true;
+#else
+inline constexpr bool kHasAvx2Words = false;
+#endif
 
-// As quantised_scores() and add_quantised_values(). Only where has_avx2_words().
+// As quantised_scores() and add_quantised_values(). The processor needs AVX2 and FMA.
 void avx2_scores(const QuantisedLayout& layout, int64_t rows, int64_t count,
                  const QuantisedQueries& queries, const uint8_t* panels, real* logits,
                  int64_t stride);

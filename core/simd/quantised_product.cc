@@ -27,7 +27,7 @@ namespace HWY_NAMESPACE {
 // quantised_vnni.cc is for AVX-512 alone: what is held to AVX2 stays there.
 bool takes_vnni_of() { return HWY_TARGET == HWY_AVX3 && has_vnni(); }
 // AVX-512 without VNNI widens numbers to 16 lanes: which is faster there has not been measured.
-bool takes_avx2_of() { return HWY_TARGET == HWY_AVX2 && has_avx2_words(); }
+constexpr bool kTakesAvx2 = HWY_TARGET == HWY_AVX2 && kHasAvx2Words;
 
 // Four bytes of a step: as four channels of a column, or four rows of a channel.
 HWY_INLINE int32_t byte_of(const uint8_t* at, int64_t index, int shift, int bits) {
@@ -112,19 +112,22 @@ void add_widened_values(const QuantisedLayout& layout, int64_t rows, int64_t cou
 void scores_of(const QuantisedLayout& layout, int64_t rows, int64_t count,
                const QuantisedQueries& queries, const uint8_t* panels, real* logits,
                int64_t stride) {
-  const auto scores = takes_vnni_of()   ? vnni_scores
-                      : takes_avx2_of() ? avx2_scores
-                                        : widened_scores;
-  scores(layout, rows, count, queries, panels, logits, stride);
+  if (takes_vnni_of()) return vnni_scores(layout, rows, count, queries, panels, logits, stride);
+  if constexpr (kTakesAvx2)
+    avx2_scores(layout, rows, count, queries, panels, logits, stride);
+  else
+    widened_scores(layout, rows, count, queries, panels, logits, stride);
 }
 
 void add_values_of(const QuantisedLayout& layout, int64_t rows, int64_t count, int64_t tile_rows,
                    const real* weights, int64_t stride, const uint8_t* tile, real* sum,
                    const real* factors) {
-  const auto add_values = takes_vnni_of()   ? vnni_add_values
-                          : takes_avx2_of() ? avx2_add_values
-                                            : add_widened_values;
-  add_values(layout, rows, count, tile_rows, weights, stride, tile, sum, factors);
+  if (takes_vnni_of())
+    return vnni_add_values(layout, rows, count, tile_rows, weights, stride, tile, sum, factors);
+  if constexpr (kTakesAvx2)
+    avx2_add_values(layout, rows, count, tile_rows, weights, stride, tile, sum, factors);
+  else
+    add_widened_values(layout, rows, count, tile_rows, weights, stride, tile, sum, factors);
 }
 
 }  // namespace HWY_NAMESPACE

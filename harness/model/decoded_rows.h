@@ -22,8 +22,8 @@ Tensor decoded_weights(const Attention& attention, CacheType cache, const Tensor
                        const Tensor& k, std::span<const Var> gates);
 
 // While one lives, passes of models without gradients answer as decoders do, every position by a
-// step from a cache of this type; of none, those of decoders that forget alone do, from float32.
-// Of the thread that made it.
+// step from a cache of this type. Without a type only decoders that forget do, from float32. Of the
+// thread that made it.
 class AnsweredBySteps {
  public:
   explicit AnsweredBySteps(std::optional<CacheType> cache = std::nullopt);

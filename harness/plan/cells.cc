@@ -207,7 +207,7 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
   add_captured(sweep, of_models, filter, collector);
 }
 
-// A training takes longer than to say at once that no cache of such a type will be scored.
+// Refuses at once what would otherwise be found out after a training.
 void check_cached_scores(const CellKey& key, const TaskShape& task, const VariantInfo& info,
                          const Params& training) {
   for (const Params& params : key.test_with) {

@@ -123,8 +123,8 @@ void check_mimicry(const Resolved& resolved) {
 }
 
 // "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the parameters `own` of
-// the variant or the task. Those of `more` stand where a text names them alone. `key` names the
-// text, and `example` a right one.
+// the variant or the task. A parameter of `more` counts only where a text names it. `key`
+// names the text, and `example` a right one.
 template <class Info>
 std::vector<Params> tested_params(const Info& info, const Params& own, const std::string& text,
                                   std::string_view key, std::string_view example,

@@ -183,8 +183,8 @@ TEST_F(QuantisedProduct, NumbersThatAreNotFiniteMakeTheirBlockNaN) {
   });
 }
 
-// Of a row of weights alone, whatever its others are.
-TEST_F(QuantisedProduct, AWeightThatIsNotANumberMakesItsRowNaN) {
+// Its own row has no meaning then.
+TEST_F(QuantisedProduct, AWeightThatIsNotANumberLeavesOtherRowsFinite) {
   each([] {
     for (const int bits : {8, 4}) {
       const QuantisedLayout layout{40, bits};
