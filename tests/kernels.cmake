@@ -2,7 +2,7 @@
 # another processor, under emulation (preset neon). Tests of formulas, memory and threads are the same on every processor.
 set(float_kernels core/base/parallel core/simd/row_tiles core/tensor/tensor)
 set(both_kernels
-  core/simd/attention_rows core/simd/feature_rows core/simd/row_kernels core/simd/product core/simd/quantised_product core/simd/row_ops core/simd/softmax_rows
+  core/simd/attention_rows core/simd/feature_rows core/simd/listed_rows core/simd/row_kernels core/simd/product core/simd/quantised_product core/simd/row_ops core/simd/softmax_rows
   core/autograd/var
   core/ops/ops_elementwise core/ops/ops_feed_forward core/ops/ops_linear
   core/ops/ops_norm core/ops/ops_shape

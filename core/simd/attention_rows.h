@@ -1,5 +1,5 @@
 // Elementwise kernels of single variants: recurrent cells, additive scores, relu weights, bucket
-// masks, rows along edges. They run on the instruction set that isa.h selects.
+// masks. They run on the instruction set that isa.h selects.
 #pragma once
 
 #include <cstdint>
@@ -66,23 +66,5 @@ struct BucketCodes {
 // key].
 void mask_buckets(int64_t count, const BucketCodes& codes, int64_t round, const real* log_counts,
                   real* logits);
-
-// A list of rows of a matrix with `dim` columns.
-struct ListedRows {
-  int64_t count, dim;
-  const int32_t* indices;
-  const real* row(const real* matrix, int64_t e) const { return matrix + indices[e] * dim; }
-};
-// out = Σ_e weights[e]·row e of `matrix`
-void weighted_rows(const ListedRows& rows, const real* weights, const real* matrix, real* out);
-// dots[e] = x·row e of `matrix`
-void dots_with_rows(const ListedRows& rows, const real* x, const real* matrix, real* dots);
-// The same. If `to` is not null, row e of `to` += factors[e]·x.
-void dots_and_add(const ListedRows& rows, const real* x, const real* matrix, const real* factors,
-                  real* dots, real* to);
-// If `sum` is not null, sum += Σ_e factors[e]·row e of `matrix`. If `to` is not null, row e of `to`
-// += factors[e]·x.
-void sum_and_add(const ListedRows& rows, const real* x, const real* matrix, const real* factors,
-                 real* sum, real* to);
 
 }  // namespace attn

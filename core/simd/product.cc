@@ -37,6 +37,9 @@ using Vector = hn::Vec<Tag>;
 constexpr int64_t kLanes = HWY_LANES(real);
 constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 static_assert(kPanel % (kTileVectors * kLanes) == 0);
+// Of one row, or of two: sums enough that no addition waits for the one before, within a panel.
+constexpr int kVectorsOfOne = static_cast<int>(std::min<int64_t>(8, kPanel / kLanes));
+constexpr int kVectorsOfTwo = std::min(4, kVectorsOfOne);
 
 // Whether masked loads and stores leave masked elements alone, so that these may lie beyond the end
 // of memory or belong to another thread. NEON and Highway's emulation read and write whole vectors.
@@ -169,15 +172,42 @@ void narrow_stripe(int64_t rows, int64_t cols, int64_t depth, Left a, const real
   }
 }
 
+// What begins at column j of b, and what is to be fetched meanwhile.
+HWY_INLINE const real* column(Right b, int64_t j) {
+  return b.data + j / kPanel * b.panel + j % kPanel;
+}
+HWY_INLINE uintptr_t next_of(Right b, int64_t j, int64_t depth) {
+  return reinterpret_cast<uintptr_t>(b.next) + static_cast<uintptr_t>(j * depth) * sizeof(real);
+}
+
+// As many columns as fill tiles of few rows, whose number is returned.
+template <int kRows, int kVectors>
+int64_t few_rows(int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
+                 Beginning begin) {
+  constexpr int64_t kWidth = kVectors * kLanes;
+  int64_t j = 0;
+  for (; j + kWidth <= cols; j += kWidth) {
+    const real* const from = column(b, j);
+    if (b.next)
+      tile<kRows, kVectors, false, true>(depth, a, from, b.row, c + j, c_row, 0, begin,
+                                         next_of(b, j, depth));
+    else
+      tile<kRows, kVectors, false, false>(depth, a, from, b.row, c + j, c_row, 0, begin, 0);
+  }
+  return j;
+}
+
 void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
                 Beginning begin) {
   constexpr int64_t kWidth = kTileVectors * kLanes;
-  for (int64_t j = 0; j < cols; j += kWidth) {
-    const real* const from = b.data + j / kPanel * b.panel + j % kPanel;
+  int64_t j = 0;
+  if (rows == 1) j = few_rows<1, kVectorsOfOne>(cols, depth, a, b, c, c_row, begin);
+  if (rows == 2) j = few_rows<2, kVectorsOfTwo>(cols, depth, a, b, c, c_row, begin);
+  for (; j < cols; j += kWidth) {
+    const real* const from = column(b, j);
     if (b.next && j + kWidth <= cols)
-      stripe<kTileVectors, false, true>(
-          rows, depth, a, from, b.row, c + j, c_row, 0, begin,
-          reinterpret_cast<uintptr_t>(b.next) + static_cast<uintptr_t>(j * depth) * sizeof(real));
+      stripe<kTileVectors, false, true>(rows, depth, a, from, b.row, c + j, c_row, 0, begin,
+                                        next_of(b, j, depth));
     else
       narrow_stripe(rows, std::min(kWidth, cols - j), depth, a, from, b.row, c + j, c_row, begin);
   }

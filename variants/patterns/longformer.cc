@@ -28,7 +28,8 @@ class Longformer final : public Attention {
   }
   Cost do_cost(const AttentionShape& shape) const override { return softmax_cost(shape, options_); }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
-    return pattern_decoder(position, capacity, band_cache(options_, capacity));
+    const int64_t before = options_.before < 0 ? options_.window : options_.before;
+    return band_softmax_decoder(position, capacity, before, options_.global);
   }
 
   SoftmaxOptions options_of(const Mask& mask) const {

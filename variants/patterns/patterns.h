@@ -7,13 +7,11 @@
 //   random_blocks.h      neighbours, both ends and random blocks (bigbird), arXiv:2007.14062
 //   random_graph.h       random neighbours of each position (graph)
 //   pattern_decoder.h    decoding from a cache of some positions
-//   band_cache.h         the cache of a band: first positions, and a ring buffer
 //   cached.h             a cache of the pattern of one shape
 // Time 4·d FLOPs a visible pair, memory n·d.
 // Internal: block_lists.h, hierarchical_joins.h, hierarchical_levels.h, position_means.h.
 #pragma once
 
-#include "variants/patterns/band_cache.h"
 #include "variants/patterns/cached.h"
 #include "variants/patterns/dilated_attention.h"
 #include "variants/patterns/hierarchical_attention.h"

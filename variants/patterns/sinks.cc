@@ -31,7 +31,7 @@ class Sinks final : public Attention {
     return softmax_cost(causal, options_);
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
-    return pattern_decoder(position, capacity, band_cache(options_, capacity));
+    return band_softmax_decoder(position, capacity, options_.window, options_.global);
   }
 
   SoftmaxOptions options_of(const Mask& mask) const {

@@ -6,6 +6,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
+#include "core/simd/fetch.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "variants/selection/block_choice.h"
@@ -21,23 +22,21 @@ BlockDecoder::BlockDecoder(const Shape& position, int64_t capacity, int64_t bloc
       most_(std::min(most, std::max<int64_t>(0, (capacity + block - 1) / block - 1))),
       shared_(shared),
       compressed_(compressed.stride > 0 ? compressed : CompressedBlocks{block, block}),
-      keys_({heads(), capacity, head_dim()}),
-      values_({heads(), capacity, head_dim()}),
+      cache_(heads(), capacity, head_dim(), head_dim()),
       means_(heads(), (capacity + compressed_.stride - 1) / compressed_.stride, head_dim(),
              has_value_means ? head_dim() : 0),
-      sums_({heads(), 2 * head_dim()}) {}
+      work_({heads(), 2 * head_dim() + compressed_.block * head_dim()}) {}
 
 void BlockDecoder::put(int64_t head, int64_t at, const real* k, const real* v) const {
-  const int64_t d = head_dim(), row = head * capacity() + at;
-  std::copy_n(k, d, keys_.data() + row * d);
-  std::copy_n(v, d, values_.data() + row * d);
+  const int64_t d = head_dim();
+  cache_.put(head, at, k, v);
   const int64_t past = at + 1 - compressed_.block;  // where a block that ends here begins
   if (past < 0 || past % compressed_.stride != 0) return;
   const bool has_values = means_.values(head, 1) != means_.values(head, 0);
-  const int64_t begin = (head * capacity() + past) * d;
-  real* const sums = sums_.data() + head * 2 * d;
-  compress(head, false, keys_.data() + begin, sums);
-  if (has_values) compress(head, true, values_.data() + begin, sums + d);
+  real *const sums = work_.data() + head * work_.dim(1), *const keys = sums + 2 * d;
+  for (int64_t i = 0; i < compressed_.block; ++i) cache_.copy_key(head, past + i, keys + i * d);
+  compress(head, false, keys, sums);
+  if (has_values) compress(head, true, cache_.values(head, past), sums + d);
   means_.put(head, past / compressed_.stride, sums, sums + d);
 }
 
@@ -82,27 +81,37 @@ void BlockDecoder::score(int64_t head, int64_t count, const real* q, real* score
   count_flops(2 * static_cast<double>(group() * count * d));
 }
 
-void BlockDecoder::add(int64_t head, Span positions, const real* query, real* logits,
-                       RowSums& sums) const {
+void BlockDecoder::add(int64_t head, Span positions, const real* queries, real* logits,
+                       const GroupSums& sums) const {
   const int64_t d = head_dim();
-  for (int64_t at = positions.begin; at < positions.end; at += kBlock) {
-    const int64_t count = std::min(kBlock, positions.end - at), row = head * capacity() + at;
-    // Not dots_of_rows: a product has the bits of the forward's logits, and large ones tell.
-    product(count, 1, d, {keys_.data() + row * d, d}, {query, 1}, logits, 1);
-    add_keys(count, logits, values_.data() + row * d, d, sums);
+  for (int64_t at = positions.begin; at < positions.end;) {
+    const int64_t panel = at / kPanel * kPanel,
+                  count = std::min(panel + kPanel, positions.end) - at;
+    const real *const keys = cache_.panel(head, panel) + at % kPanel, *const values =
+                                                                          cache_.values(head, at);
+    product(sums.rows, count, d, {queries, d},
+            {keys, cache_.panel_width(at), kPanel, ahead_of(keys)}, logits, kPanel);
+    weigh_keys(count, logits, kPanel, sums);
+    add_product(sums.rows, d, count, {logits, kPanel}, {values, d, kPanel, ahead_of(values)},
+                sums.sum, d, sums.rescale);
+    at += count;
   }
-  count_flops(4 * static_cast<double>(positions.size() * d));
+  count_flops(4 * static_cast<double>(sums.rows * positions.size() * d));
 }
 
-void BlockDecoder::attend(int64_t head, int64_t count, const int32_t* chosen, const real* query,
-                          real* work, real* out) const {
+void BlockDecoder::attend(int64_t head, int64_t rows, int64_t count, const int32_t* chosen,
+                          const real* queries, real* work, real* out) const {
   const int64_t d = head_dim();
-  std::fill_n(out, d, real(0));
-  RowSums sums{.sum = out};
+  const GroupSums sums = GroupSums::in(work + rows * kPanel, rows, d);
   for (int64_t e = 0; e < count; ++e)
-    add(head, {chosen[e] * block_, (chosen[e] + 1) * block_}, query, work, sums);
-  add(head, {own() * block_, length() + 1}, query, work, sums);
-  divide_row(d, out, sums.row_sum, out);
+    add(head, {chosen[e] * block_, (chosen[e] + 1) * block_}, queries, work, sums);
+  add(head, {own() * block_, length() + 1}, queries, work, sums);
+  divide(sums, out);
+}
+
+void BlockDecoder::divide(const GroupSums& sums, real* out) const {
+  for (int64_t r = 0; r < sums.rows; ++r)
+    divide_row(head_dim(), sums.sum + r * head_dim(), sums.row_sum[r], out + r * head_dim());
 }
 
 namespace {
@@ -124,7 +133,7 @@ class MeanChoiceDecoder final : public BlockDecoder {
       list = parts.take(TopList::reals(std::max<int64_t>(1, of.most())));
       places = parts.take(of.most() + 1);
       query = parts.take(of.head_dim());
-      logits = parts.take(attend_reals());
+      logits = parts.take(attend_reals(1, of.head_dim()));
       total = parts.total();
     }
   };
@@ -142,7 +151,7 @@ class MeanChoiceDecoder final : public BlockDecoder {
       const int64_t count = choose_row(own(), work + room_.scores + r * room_.stride, most(),
                                        work + room_.list, places);
       scale_rows_to(q + at, d, logit_factor(d), query);
-      attend(head, count, places, query, work + room_.logits, out + at);
+      attend(head, 1, count, places, query, work + room_.logits, out + at);
     }
   }
   double unit_flops() const override {

@@ -38,19 +38,24 @@ class BlockDecoder : public Decoder {
   void score(int64_t head, int64_t count, const real* q, real* scores, int64_t stride) const;
   // A row [head_dim] of the rows of a compressed block: by default their mean.
   virtual void compress(int64_t head, bool are_values, const real* rows, real* to) const;
-  // Adds the keys of some positions, seen by one query, scaled by logit_factor().
-  void add(int64_t head, Span positions, const real* query, real* logits, RowSums& sums) const;
-  // The same for the own block, up to the next position, and the chosen blocks; out = their mean.
-  void attend(int64_t head, int64_t count, const int32_t* chosen, const real* query, real* work,
-              real* out) const;
-  static int64_t attend_reals() { return kBlock; }
-  int64_t seen_next() const {  // keys that attend() reads for a query
+  // Adds the keys of some positions, seen by some queries [sums.rows, head_dim] of a key head,
+  // scaled by logit_factor(). Work: `logits` [sums.rows, kPanel]. A product has the bits of the
+  // forward's logits.
+  void add(int64_t head, Span positions, const real* queries, real* logits,
+           const GroupSums& sums) const;
+  // The same for the own block, up to the next position, and the chosen blocks, which `rows`
+  // queries see; out [rows, head_dim] = their mean. Work: attend_reals().
+  void attend(int64_t head, int64_t rows, int64_t count, const int32_t* chosen, const real* queries,
+              real* work, real* out) const;
+  static int64_t attend_reals(int64_t rows, int64_t dim) {
+    return rows * kPanel + GroupSums::reals(rows, dim);
+  }
+  void divide(const GroupSums& sums, real* out) const;  // out [rows, head_dim]: the means
+  int64_t seen_next() const {                           // keys that attend() reads for a query
     return length() % block_ + 1 + std::min(most_, own()) * block_;
   }
 
  private:
-  static constexpr int64_t kBlock = 64;  // keys at a time: their values stay in L1
-
   // The answers of the query heads [first, first + unit) of all entries; keys are put already.
   virtual void answer(int64_t first, const real* q, real* out) = 0;
   virtual double unit_flops() const = 0;
@@ -59,9 +64,7 @@ class BlockDecoder : public Decoder {
   void put(int64_t head, int64_t at, const real* k, const real* v) const;
   void do_extend(const Tensor& k, const Tensor& v) override;
   void do_step(const real* q, const real* k, const real* v, real* out) override;
-  int64_t do_state_bytes() const override {
-    return means_.bytes() + 2 * keys_.size() * static_cast<int64_t>(sizeof(real));
-  }
+  int64_t do_state_bytes() const override { return means_.bytes() + cache_.bytes(); }
   int64_t units() const { return heads() * group() / unit(); }
   double do_step_flops() const override { return static_cast<double>(units()) * unit_flops(); }
   double do_step_bytes() const override {
@@ -71,9 +74,9 @@ class BlockDecoder : public Decoder {
 
   int64_t block_, most_, shared_;
   CompressedBlocks compressed_;
-  Tensor keys_, values_;  // [heads, capacity, dim]
-  PanelCache means_;      // [heads, compressed blocks]: of keys, and of values or nothing
-  Tensor sums_;           // [heads, 2 · dim]: workspace of a mean
+  PanelCache cache_;  // [heads, capacity]
+  PanelCache means_;  // [heads, compressed blocks]: of keys, and of values or nothing
+  Tensor work_;       // [heads]: the means of a block, and its keys [block, dim]
 };
 
 // Of moba. state_bytes: (2 + 1/block)·dim numbers a position and key head.

@@ -45,13 +45,15 @@ class BranchDecoder final : public BlockDecoder {
       queries = parts.take(unit * d);
       list = parts.take(TopList::reals(std::max<int64_t>(1, of.most())));
       places = parts.take(of.most() + 1);
-      logits = parts.take(attend_reals());
+      logits = parts.take(attend_reals(of.group(), d));
       compressed = parts.take(unit * d);
-      selected = parts.take(d);
+      selected = parts.take(unit * d);
       total = parts.total();
     }
   };
 
+  // Query heads that share keys and a choice.
+  int64_t together() const { return std::min(shared(), group()); }
   int64_t ended() const { return compressed().ended(length() + 1); }
   // Whether the scores of blocks are the logits themselves, whose order a softmax does not change.
   bool has_plain_scores() const { return shared() == 1 && is_aligned(compressed(), block()); }
@@ -65,23 +67,27 @@ class BranchDecoder final : public BlockDecoder {
     std::fill_n(sums, unit() / shared() * room_.block_stride, real(0));
     for (int64_t at = 0; at < unit(); at += g) read_rows((first + at) / g, at, work);
     auto* const places = reinterpret_cast<int32_t*>(work + room_.places);
-    for (int64_t at = 0; at < unit(); ++at) {
-      const int64_t head = (first + at) / g;
+    for (int64_t at = 0; at < unit(); at += together()) {
       if (at % shared() == 0)
         choose_by_weights(own(), sums + at / shared() * room_.block_stride, most(),
                           work + room_.list, places);
-      real* const selected = work + room_.selected;
-      attend(head, std::min(most(), own()), places, queries + at * d, work + room_.logits,
-             selected);
-      real* const to = out + (first + at) * d;
-      std::fill_n(to, d, real(0));
-      RowSums window{.sum = to};
-      add(head, {length() + 1 - in_window(), length() + 1}, queries + at * d, work + room_.logits,
-          window);
-      divide_row(d, to, window.row_sum, to);
+      const int64_t head = (first + at) / g;
+      attend(head, together(), std::min(most(), own()), places, queries + at * d,
+             work + room_.logits, work + room_.selected + at * d);
+    }
+    for (int64_t at = 0; at < unit(); at += g) {
+      const GroupSums window = GroupSums::in(work + room_.logits + g * kPanel, g, d);
+      add((first + at) / g, {length() + 1 - in_window(), length() + 1}, queries + at * d,
+          work + room_.logits, window);
+      divide(window, out + (first + at) * d);
+    }
+    for (int64_t at = 0; at < unit(); ++at) {
       real factors[kBranches];
       sigmoid_row(kBranches, gates()[0].data() + (first + at) * kBranches, factors);
-      const real* const compressed = work + room_.compressed + at * d;
+      const real *const selected = work + room_.selected + at * d, *const compressed =
+                                                                       work + room_.compressed +
+                                                                       at * d;
+      real* const to = out + (first + at) * d;
       for (int64_t c = 0; c < d; ++c)
         to[c] = factors[0] * selected[c] + factors[1] * to[c] + factors[2] * compressed[c];
     }

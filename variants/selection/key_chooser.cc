@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/workspace.h"
+#include "core/simd/fetch.h"
 #include "variants/selection/top_strip.h"
 
 namespace attn {
@@ -43,8 +44,9 @@ int64_t KeyChooser::choose(int64_t b, int64_t seen, const real* q, int64_t dim,
   indexer_.make_query(0, 1, q, dim, queries, weights);
   for (int64_t first = 0; first < seen; first += kPanel) {  // the last panel is narrower
     const int64_t cols = std::min(kPanel, seen - first);
-    product(each, cols, width, {queries, width}, {keys_.panel(b, first), keys_.panel_width(first)},
-            products, kPanel);
+    const real* const panel = keys_.panel(b, first);
+    product(each, cols, width, {queries, width},
+            {panel, keys_.panel_width(first), kPanel, ahead_of(panel)}, products, kPanel);
     index_scores(cols, each, products, kPanel, weights, true, scores);
     add_to_top(cols, scores, first, list);
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/counters.h"
-#include "core/simd/attention_rows.h"
+#include "core/simd/listed_rows.h"
 #include "core/simd/rows.h"
 #include "variants/selection/key_chooser.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
-#include "core/simd/attention_rows.h"
+#include "core/simd/listed_rows.h"
 #include "core/simd/rows.h"
 #include "variants/selection/key_chooser.h"
 #include "variants/selection/top_attention.h"

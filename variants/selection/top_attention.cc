@@ -11,7 +11,7 @@
 #include "core/base/recycled.h"
 #include "core/base/span.h"
 #include "core/base/workers.h"
-#include "core/simd/attention_rows.h"
+#include "core/simd/listed_rows.h"
 #include "core/simd/row_ops.h"
 #include "variants/selection/top_problem.h"
 #include "variants/selection/top_strip.h"

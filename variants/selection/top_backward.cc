@@ -3,7 +3,7 @@
 #include "core/base/counters.h"
 #include "core/base/marks.h"
 #include "core/base/workers.h"
-#include "core/simd/attention_rows.h"
+#include "core/simd/listed_rows.h"
 #include "core/simd/row_ops.h"
 #include "variants/selection/top_problem.h"
 

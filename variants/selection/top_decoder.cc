@@ -7,7 +7,8 @@
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
-#include "core/simd/attention_rows.h"
+#include "core/simd/listed_rows.h"
+#include "core/simd/fetch.h"
 #include "core/simd/rows.h"
 #include "variants/selection/top_attention.h"
 #include "variants/selection/top_strip.h"
@@ -47,6 +48,10 @@ class TopDecoder final : public Decoder {
     }
   };
   bool is_indexed() const { return index_.heads > 0; }
+  Right keys_of_panel(int64_t head, int64_t first) const {
+    const real* const panel = cache_.panel(head, first);
+    return {panel, cache_.panel_width(first), kPanel, ahead_of(panel)};
+  }
 
   void put(int64_t head, int64_t at, const real* k, const real* v) const {
     if (!is_indexed()) return cache_.put(head, at, k, v);
@@ -88,8 +93,8 @@ class TopDecoder final : public Decoder {
     for (int64_t first = 0; first < seen; first += kPanel) {  // the last panel is narrower
       const int64_t cols = std::min(kPanel, seen - first);
       if (is_indexed()) break;
-      product(group(), cols, dim, {q, dim}, {cache_.panel(head, first), cache_.panel_width(first)},
-              work + room_.scores, kPanel);
+      product(group(), cols, dim, {q, dim}, keys_of_panel(head, first), work + room_.scores,
+              kPanel);
       for (int64_t r = 0; r < group(); ++r)
         add_to_top(cols, work + room_.scores + r * kPanel, first, lists[r]);
     }
@@ -105,9 +110,8 @@ class TopDecoder final : public Decoder {
     index_.query(head * group() + r, q, queries, weights);
     for (int64_t first = 0; first < seen; first += kPanel) {
       const int64_t cols = std::min(kPanel, seen - first);
-      product(index_.heads, cols, d, {queries, d},
-              {cache_.panel(head, first), cache_.panel_width(first)}, work + room_.products,
-              kPanel);
+      product(index_.heads, cols, d, {queries, d}, keys_of_panel(head, first),
+              work + room_.products, kPanel);
       index_scores(cols, index_.heads, work + room_.products, kPanel, weights, index_.has_relu,
                    work + room_.scores);
       add_to_top(cols, work + room_.scores, first, list);

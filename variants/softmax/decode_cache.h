@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "core/base/span.h"
+#include "core/simd/fetch.h"
 #include "variants/softmax/paired_cache.h"
 #include "variants/softmax/panel_cache.h"
 #include "variants/softmax/softmax_merge.h"
@@ -33,15 +34,6 @@ void visit_panels(int64_t slots, int64_t slot, int64_t count, const Visit& visit
 inline void scale_queries(const real* q, int64_t group, int64_t dim, real* to) {
   const real scale = decode_factor(dim);
   for (int64_t i = 0; i < group * dim; ++i) to[i] = scale * q[i];
-}
-
-// A cache is read once, from memory: what a product reads is fetched so many bytes ahead, in order.
-// With AVX2 a panel of keys is read across, 64 bytes of each row: it should be fetched whole by
-// then, and of 128 channels it has as many bytes.
-inline constexpr int64_t kFetchedAhead = 32 << 10;
-
-inline const void* ahead_of(const void* from) {
-  return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + kFetchedAhead);
 }
 
 // Rows of values, of so many bytes each, that are read together: column by column, each from what
@@ -110,16 +102,21 @@ class RealCache {
  public:
   using Element = real;
 
-  RealCache(int64_t heads, int64_t slots, int64_t dim)
-      : slots_(slots), dim_(dim), cache_(heads, slots, dim, dim) {}
+  // The first positions are held for good, in the first slots.
+  RealCache(int64_t heads, int64_t slots, int64_t dim, int64_t first = 0)
+      : slots_(slots), first_(first), dim_(dim), cache_(heads, slots, dim, dim) {}
 
   int64_t query_reals(int64_t group) const { return padded_reals(group * dim_); }
   void take_queries(const real* q, int64_t group, real* to) const {
     scale_queries(q, group, dim_, to);
   }
   void put(int64_t head, int64_t position, const real* k, const real* v) const {
-    cache_.put(head, position % slots_, k, v);
+    cache_.put(head, slot_of(position), k, v);
   }
+  int64_t slot_of(int64_t position) const {
+    return position < first_ ? position : first_ + (position - first_) % (slots_ - first_);
+  }
+  int64_t first() const { return first_; }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const {
     score_panels(cache_, slots_, dim_, head, slot, count, group, queries, logits);
@@ -134,7 +131,7 @@ class RealCache {
   int64_t bytes(int64_t) const { return cache_.bytes(); }
 
  private:
-  int64_t slots_, dim_;
+  int64_t slots_, first_, dim_;
   PanelCache cache_;
 };
 
@@ -152,8 +149,10 @@ class BFloat16Cache {
     pack_pairs(q, group, dim_, reinterpret_cast<BFloat16Pair*>(to));
   }
   void put(int64_t head, int64_t position, const BFloat16* k, const BFloat16* v) const {
-    cache_.put(head, position % slots_, k, v);
+    cache_.put(head, slot_of(position), k, v);
   }
+  int64_t slot_of(int64_t position) const { return position % slots_; }
+  static int64_t first() { return 0; }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const {
     score_pairs(cache_, slots_, dim_, head, slot, count, group, queries, logits);

@@ -13,7 +13,7 @@
 #include "core/base/counters.h"
 #include "core/base/marks.h"
 #include "core/base/workers.h"
-#include "core/simd/attention_rows.h"
+#include "core/simd/listed_rows.h"
 #include "core/simd/row_ops.h"
 
 namespace attn {

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/workers.h"
+#include "core/simd/fetch.h"
 #include "variants/api/forgetting.h"
 #include "variants/softmax/decode_cache.h"
 #include "variants/softmax/softmax_merge.h"
@@ -67,6 +68,15 @@ class QuestDecoder final : public Decoder, public TellsPositions {
   int64_t ranked_pages(int64_t position) const {
     const int64_t before = position / kQuestPage;
     return read_pages(position) - 1 < before ? before : 0;
+  }
+  // Begins to load a page: 64 bytes of each row of keys, and its values.
+  void fetch_page(int64_t head, int32_t page) const {
+    const int64_t first = page * kQuestPage, width = cache_.panel_width(first), dim = head_dim();
+    const real* const keys = cache_.panel(head, first) + first % kPanel;
+    for (int64_t c = 0; c < dim; ++c)
+      fetch_all(kQuestPage * int64_t{sizeof(real)}, reinterpret_cast<uintptr_t>(keys + c * width));
+    fetch_all(kQuestPage * dim * int64_t{sizeof(real)},
+              reinterpret_cast<uintptr_t>(cache_.values(head, first)));
   }
   int64_t row_bytes() const { return 2 * head_dim() * int64_t{sizeof(real)}; }
 
@@ -127,6 +137,7 @@ void QuestDecoder::do_step(const real* q, const real* k, const real* v, real* ou
       std::fill_n(sum, dim, real(0));
       RowSums found{.sum = sum};
       for (int64_t i = 0; i < count; ++i) {
+        if (i + 1 < count) fetch_page(head, chosen[i + 1]);
         const int64_t first = chosen[i] * kQuestPage,
                       some = std::min(kQuestPage, position + 1 - first);
         product(1, some, dim, {work, dim},

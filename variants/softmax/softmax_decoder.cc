@@ -78,7 +78,7 @@ class SoftmaxDecoder : public Decoder {
   void attend(int64_t head, int64_t begin, int64_t end, const Part& part, Tally& done) const;
   void finish(int64_t head, const Part* parts, int64_t count, Element* out) const;
 
-  int64_t slots_;  // as many as a query can see; position p lies in slot p % slots
+  int64_t slots_;  // as many as a query can see
   Cache cache_;
   Tensor sinks_;  // [heads of queries], or undefined
   DecodeBias bias_;
@@ -92,7 +92,7 @@ void SoftmaxDecoder<Cache>::put_all(int64_t len, const Element* k, const Element
     for (int64_t head = begin; head < end; ++head)
       for (int64_t i = 0; i < len; ++i) {
         if (bias_.is_gated()) bias_.put(head, length() + i, gates()[0][head * len + i]);
-        if (i < unseen) continue;
+        if (i < unseen && length() + i >= cache_.first()) continue;
         cache_.put(head, length() + i, k + (head * len + i) * head_dim(),
                    v + (head * len + i) * head_dim());
       }
@@ -146,7 +146,7 @@ void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Ele
   // As few parts a head as give every thread the same number.
   const int64_t even = threads() / std::gcd<int64_t>(heads(), threads());
   const int64_t per_head = std::clamp<int64_t>(count / kLeastPart, 1, even);
-  const int64_t blocks = (count + kDecodeBlock - 1) / kDecodeBlock, slot = length() % slots_;
+  const int64_t blocks = (count + kDecodeBlock - 1) / kDecodeBlock, slot = cache_.slot_of(length());
   if (bias_.is_gated()) {
     for (int64_t head = 0; head < heads(); ++head) bias_.put(head, length(), gates()[0][head]);
     count_bytes(static_cast<double>(heads()) * sizeof(double));
@@ -217,10 +217,10 @@ int64_t slots_of(int64_t capacity, int64_t window) {
   return window < 0 ? capacity : std::min(window + 1, capacity);
 }
 
-template <class Made, class... Type>
+template <class Made, class... More>
 std::unique_ptr<Decoder> made(const Shape& position, int64_t capacity, int64_t slots,
-                              const typename Made::Extras& extras, Type... type) {
-  typename Made::Kept cache(position[0] * position[1], slots, position[3], type...);
+                              const typename Made::Extras& extras, More... more) {
+  typename Made::Kept cache(position[0] * position[1], slots, position[3], more...);
   return std::make_unique<Made>(position, capacity, slots, std::move(cache), extras);
 }
 
@@ -229,6 +229,12 @@ std::unique_ptr<Decoder> made(const Shape& position, int64_t capacity, int64_t s
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity, int64_t window,
                                          const Tensor& sinks) {
   return made<RealDecoder>(position, capacity, slots_of(capacity, window), {.sinks = sinks});
+}
+
+std::unique_ptr<Decoder> band_softmax_decoder(const Shape& position, int64_t capacity,
+                                              int64_t window, int64_t first) {
+  const int64_t held = std::min(first, capacity), slots = held + slots_of(capacity - held, window);
+  return made<RealDecoder>(position, capacity, slots, {}, held);
 }
 
 std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t capacity,

@@ -16,8 +16,11 @@ namespace attn {
 // value, which takes its share of every row (natural units; read at each step).
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
                                          int64_t window = -1, const Tensor& sinks = {});
-// The same with a bias of each logit, see logit_bias.h. `distances` [kv_heads·group, positions]:
-// the bias of keys at distance 0, 1, ... before the query.
+// The same where the first `first` positions are visible too, for good.
+std::unique_ptr<Decoder> band_softmax_decoder(const Shape& position, int64_t capacity,
+                                              int64_t window, int64_t first);
+// softmax_decoder() with a bias of each logit, see logit_bias.h. `distances` [kv_heads·group,
+// positions]: the bias of keys at distance 0, 1, ... before the query.
 std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t capacity,
                                                   int64_t window, const Tensor& distances);
 // A position of each head comes with a gate x of width 1: log σ(x) of all steps between key and

@@ -52,10 +52,12 @@ class TypedCache {
     keys_->take_queries(q, group, to + padded_reals(group * dim_));
   }
   void put(int64_t head, int64_t position, const real* k, const real* v) const {
-    keys_->put(head, position % slots_, k);
-    values_->put(head, position % slots_, v);
+    keys_->put(head, slot_of(position), k);
+    values_->put(head, slot_of(position), v);
     if (recent_) recent_->put(head, position % recent_positions(slots_), k, v);
   }
+  int64_t slot_of(int64_t position) const { return position % slots_; }
+  static int64_t first() { return 0; }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const;
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const;

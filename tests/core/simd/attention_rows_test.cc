@@ -195,61 +195,12 @@ TEST_F(AttentionRows, HiddenBuckets) {
   });
 }
 
-// Up to 20 rows, out of order; none is row 0 or 1.
-std::vector<int32_t> listed_rows(int64_t count) {
-  std::vector<int32_t> at;
-  for (int32_t e = 0; e < count; ++e) at.push_back(2 + 7 * e % 20);
-  return at;
-}
-
-void expect_listed_rows(int64_t count, int64_t n) {
-  const std::vector<int32_t> at = listed_rows(count);
-  const Row matrix = normal_row(22 * n, "matrix"), x = normal_row(n, "x"),
-            factors = normal_row(count, "factors");
-  const ListedRows rows = {count, n, at.data()};
-  const Real close = 8 * kClose;
-  Row out(x.size()), dots(at.size()), same(at.size()), sum(x.size(), real(1)),
-      to(matrix.size(), real(1)), also = to;
-  weighted_rows(rows, factors.data(), matrix.data(), out.data());
-  dots_with_rows(rows, x.data(), matrix.data(), same.data());
-  dots_and_add(rows, x.data(), matrix.data(), factors.data(), dots.data(), to.data());
-  sum_and_add(rows, x.data(), matrix.data(), factors.data(), sum.data(), also.data());
-  EXPECT_EQ(to, also);
-  EXPECT_EQ(dots, same);
-  for (size_t j = 0; j < x.size(); ++j) {
-    Real want = 0;
-    for (size_t e = 0; e < at.size(); ++e) {
-      const size_t entry = static_cast<size_t>(at[e] * n) + j;
-      want += Real(factors[e]) * matrix[entry];
-      EXPECT_NEAR(to[entry], 1 + Real(factors[e]) * x[j], kClose);
-    }
-    EXPECT_NEAR(out[j], want, close);
-    EXPECT_NEAR(sum[j], 1 + want, close);
-    EXPECT_EQ(to[static_cast<size_t>(n) + j], 1) << "row 1 is not listed";
-  }
-  for (size_t e = 0; e < at.size(); ++e) {
-    Real want = 0;
-    for (size_t j = 0; j < x.size(); ++j)
-      want += Real(x[j]) * matrix[static_cast<size_t>(at[e] * n) + j];
-    EXPECT_NEAR(dots[e], want, close);
-  }
-}
-
-// Columns and rows at the borders of the groups that the kernels take at a time.
-TEST_F(AttentionRows, ListedRows) {
-  each([] {
-    for (const int64_t n : {1, 8, 21, 64, 79, 133})
-      for (const int64_t count : {0, 1, 4, 7, 8, 9, 20}) expect_listed_rows(count, n);
-  });
-}
-
 std::vector<std::pair<const char*, Row>> all_results() {
   constexpr int64_t n = 203;
   const Row x = normal_row(n, "x"), before = normal_row(n, "before");
-  const std::vector<int32_t> at = {0, 1, 2, 3, 4, 5, 6};
   std::vector<std::pair<const char*, Row>> all;
   Row a = normal_row(5 * n, "a"), h(n), out(kPanel), keys(Additive::kUnits * kPanel), query(12),
-      unit(12), dots(7), sum(29);
+      unit(12);
   lstm_row(n, a.data(), before.data(), h.data());
   all.push_back({"lstm_row", h});
   lstm_row_backward(n, a.data(), before.data(), x.data(), h.data());
@@ -268,13 +219,6 @@ std::vector<std::pair<const char*, Row>> all_results() {
   all.push_back({"additive_grad: unit", unit});
   add_additive_unit(kPanel, real(0.3), in.b.data(), real(-2), out.data());
   all.push_back({"add_additive_unit", out});
-  const ListedRows rows = {7, 29, at.data()};
-  weighted_rows(rows, x.data(), before.data(), sum.data());
-  all.push_back({"weighted_rows", sum});
-  dots_and_add(rows, x.data(), before.data(), x.data(), dots.data(), nullptr);
-  all.push_back({"dots_and_add", dots});
-  sum_and_add(rows, x.data(), before.data(), x.data(), sum.data(), nullptr);
-  all.push_back({"sum_and_add", sum});
   return all;
 }
 

@@ -69,6 +69,30 @@ TEST(SharedDecoder, SoftmaxOfAllAndOfARing) {
       }
 }
 
+// More first positions than a panel holds, or than there are; a prompt that overwrites the ring.
+TEST(SharedDecoder, SoftmaxOfFirstPositionsAndARing) {
+  for (const int64_t first : {0, 3, 66, 200})
+    for (const int64_t window : {0, 5, 66}) {
+      const PlainAnswer answer = [=](const oracle::Array& q, const oracle::Array& k,
+                                     const oracle::Array& v) {
+        return oracle::average(q, v, {}, [&](int64_t b, int64_t h, int64_t, int64_t j) {
+          if (j >= first && j < k.len - 1 - window) return -double{INFINITY};
+          return oracle::dot(q.row(b, h, 0), k.row(b, h, j)) /
+                 std::sqrt(static_cast<double>(q.dim));
+        });
+      };
+      for (const Sharing& s : kSharings)
+        for (const int64_t prefill : {0, 150}) {
+          SCOPED_TRACE(testing::Message() << first << " first, window " << window);
+          const auto decoder = band_softmax_decoder(s.position(), 160, window, first);
+          const int64_t slots = std::min<int64_t>(160, std::min<int64_t>(160, first) + window + 1);
+          EXPECT_EQ(decoder->state_bytes(),
+                    slots * s.batch * s.kv_heads * 2 * s.dim * static_cast<int64_t>(sizeof(real)));
+          expect_steps(*decoder, s.inputs(160, 2), prefill, answer);
+        }
+    }
+}
+
 // Parts of one cache, merged for each query.
 TEST(SharedDecoder, SoftmaxSplitOverThreads) {
   for (const Sharing s : {Sharing{1, 1, 4, 4}, Sharing{1, 3, 7, 4}})
