@@ -24,15 +24,11 @@ HWY_INLINE void add_times(int64_t dim, real factor, const real* from, real* to) 
   });
 }
 
-// Rows of a list are fetched so many before they are read, where all do not fit into a core's
-// cache.
+// Rows that lie in memory are fetched this many rows ahead.
 constexpr int64_t kRowsAhead = 8;
-HWY_INLINE bool is_fetched(const ListedRows& rows) {
-  constexpr int64_t kOwnCache = 256 << 10;
-  return rows.count * rows.dim * int64_t{sizeof(real)} > kOwnCache;
-}
-HWY_INLINE uintptr_t row_ahead(const ListedRows& rows, const real* matrix, int64_t e) {
-  return reinterpret_cast<uintptr_t>(rows.row(matrix, std::min(e + kRowsAhead, rows.count - 1)));
+HWY_INLINE void fetch_ahead(const ListedRows& rows, const real* matrix, int64_t e, int64_t j,
+                            int64_t count) {
+  if (e + kRowsAhead < rows.count) fetch_row(rows.row(matrix, e + kRowsAhead) + j, count);
 }
 
 // out (+)= Σ_e weights[e]·row e in the columns of kVectors vectors, whose sums stay in registers:
@@ -45,9 +41,7 @@ HWY_INLINE void sum_columns(const ListedRows& rows, const real* weights, const r
   for (int v = 0; v < kVectors; ++v)
     sums[v] = add ? hn::LoadU(d, out + j + v * kVector) : hn::Zero(d);
   for (int64_t e = 0; e < rows.count; ++e) {
-    if constexpr (kFetch)
-      fetch<kVectors * kVector * int64_t{sizeof(real)}>(row_ahead(rows, matrix, e) +
-                                                        static_cast<uintptr_t>(j) * sizeof(real));
+    if constexpr (kFetch) fetch_ahead(rows, matrix, e, j, kVectors * kVector);
     const Vector weight = all_of(weights[e]);
     const real* const row = rows.row(matrix, e) + j;
     for (int v = 0; v < kVectors; ++v)
@@ -74,7 +68,7 @@ HWY_INLINE void sum_listed(const ListedRows& rows, const real* weights, const re
   part.store(sum, out + j);
 }
 void sum_of_rows(const ListedRows& rows, const real* weights, const real* matrix, real* out) {
-  if (is_fetched(rows))
+  if (rows.in_memory)
     sum_listed<true>(rows, weights, matrix, false, out);
   else
     sum_listed<false>(rows, weights, matrix, false, out);
@@ -90,8 +84,7 @@ HWY_INLINE void dots_of_some(const ListedRows& rows, const real* x, const real* 
   for (int r = 0; r < kRows; ++r) {
     from[r] = rows.row(matrix, e + r);
     sums[r] = hn::Zero(d);
-    if constexpr (kFetch)
-      fetch_all(rows.dim * int64_t{sizeof(real)}, row_ahead(rows, matrix, e + r));
+    if constexpr (kFetch) fetch_ahead(rows, matrix, e + r, 0, rows.dim);
   }
   over_row(rows.dim, [&](int64_t j, auto part) HWY_ATTR {
     const Vector at = part.load(x + j);
@@ -106,7 +99,7 @@ HWY_INLINE void dots_of_all(const ListedRows& rows, const real* x, const real* m
   for (; e < rows.count; ++e) dots_of_some<1, kFetch>(rows, x, matrix, e, dots);
 }
 void dots_of_listed(const ListedRows& rows, const real* x, const real* matrix, real* dots) {
-  if (is_fetched(rows))
+  if (rows.in_memory)
     dots_of_all<true>(rows, x, matrix, dots);
   else
     dots_of_all<false>(rows, x, matrix, dots);

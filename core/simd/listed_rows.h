@@ -12,6 +12,7 @@ namespace attn {
 struct ListedRows {
   int64_t count, dim;
   const int32_t* indices;
+  bool in_memory = false;  // the matrix is no longer cached: the first two products fetch its rows
   const real* row(const real* matrix, int64_t e) const { return matrix + indices[e] * dim; }
 };
 // out = Σ_e weights[e]·row e of `matrix`

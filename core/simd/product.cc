@@ -1,5 +1,6 @@
 // One source, compiled by Highway for each instruction set. A tile of sums is kRows × kVectors
-// registers: 24 of AVX-512's 32, 12 of AVX2's 16; the rest holds a row of b and one element of a.
+// registers: of six rows 24 of AVX-512's 32, 12 of AVX2's 16; the rest holds a row of b and one
+// element of a.
 #include "core/simd/product.h"
 
 #include <algorithm>
@@ -37,9 +38,12 @@ using Vector = hn::Vec<Tag>;
 constexpr int64_t kLanes = HWY_LANES(real);
 constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
 static_assert(kPanel % (kTileVectors * kLanes) == 0);
-// Of one row, or of two: sums enough that no addition waits for the one before, within a panel.
+// A tile of one row or of two has more vectors, so that fewer additions wait for the one before. It
+// is no wider than a panel.
 constexpr int kVectorsOfOne = static_cast<int>(std::min<int64_t>(8, kPanel / kLanes));
 constexpr int kVectorsOfTwo = std::min(4, kVectorsOfOne);
+static_assert(kPanel % (kVectorsOfOne * kLanes) == 0 && kPanel % (kVectorsOfTwo * kLanes) == 0);
+static_assert(kVectorsOfTwo >= kTileVectors);  // the columns that are left begin a tile
 
 // Whether masked loads and stores leave masked elements alone, so that these may lie beyond the end
 // of memory or belong to another thread. NEON and Highway's emulation read and write whole vectors.
@@ -172,7 +176,7 @@ void narrow_stripe(int64_t rows, int64_t cols, int64_t depth, Left a, const real
   }
 }
 
-// What begins at column j of b, and what is to be fetched meanwhile.
+// Where column j of b begins, and what its tile fetches.
 HWY_INLINE const real* column(Right b, int64_t j) {
   return b.data + j / kPanel * b.panel + j % kPanel;
 }
@@ -180,12 +184,11 @@ HWY_INLINE uintptr_t next_of(Right b, int64_t j, int64_t depth) {
   return reinterpret_cast<uintptr_t>(b.next) + static_cast<uintptr_t>(j * depth) * sizeof(real);
 }
 
-// As many columns as fill tiles of few rows, whose number is returned.
+// Multiplies whole tiles of columns from j on; returns the column behind them.
 template <int kRows, int kVectors>
-int64_t few_rows(int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
+int64_t few_rows(int64_t j, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
                  Beginning begin) {
   constexpr int64_t kWidth = kVectors * kLanes;
-  int64_t j = 0;
   for (; j + kWidth <= cols; j += kWidth) {
     const real* const from = column(b, j);
     if (b.next)
@@ -201,8 +204,11 @@ void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real
                 Beginning begin) {
   constexpr int64_t kWidth = kTileVectors * kLanes;
   int64_t j = 0;
-  if (rows == 1) j = few_rows<1, kVectorsOfOne>(cols, depth, a, b, c, c_row, begin);
-  if (rows == 2) j = few_rows<2, kVectorsOfTwo>(cols, depth, a, b, c, c_row, begin);
+  if (rows == 1) {
+    j = few_rows<1, kVectorsOfOne>(j, cols, depth, a, b, c, c_row, begin);
+    j = few_rows<1, kVectorsOfTwo>(j, cols, depth, a, b, c, c_row, begin);
+  }
+  if (rows == 2) j = few_rows<2, kVectorsOfTwo>(j, cols, depth, a, b, c, c_row, begin);
   for (; j < cols; j += kWidth) {
     const real* const from = column(b, j);
     if (b.next && j + kWidth <= cols)

@@ -1,6 +1,7 @@
 // The register-tiled matrix product of all kernels: a tile of six rows by up to four vectors of
-// sums stays in registers during the loop over depth. Goto and van de Geijn 2008 (TOMS 34(3)).
-// 2·rows·cols·depth FLOPs. The instruction set is selected at run time (isa.h).
+// sums, or of one row by eight, stays in registers during the loop over depth. Goto and van de
+// Geijn 2008 (TOMS 34(3)). 2·rows·cols·depth FLOPs. The instruction set is selected at run time
+// (isa.h).
 #pragma once
 
 #include <cstdint>

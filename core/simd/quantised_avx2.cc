@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kHalfBytes = 64;  // half of a step: two vectors
 // How many bytes ahead of what is read memory is fetched. Reading so many takes longer than memory
 // needs to answer, and they fill a quarter of an L1 of 32 KiB.
-constexpr int64_t kBytesAhead = 8192;
+constexpr int64_t kIntegersAhead = 8192;
 constexpr int64_t kScaleBytes = sizeof(BFloat16);
 
 ATTN_AVX2_TARGET inline __m256i load(const uint8_t* at) {
@@ -271,7 +271,7 @@ ATTN_AVX2_TARGET void avx2_scores(const QuantisedLayout& layout, int64_t rows, i
   const int64_t blocks = layout.blocks(), panel_bytes = kKeyColumns * layout.position_bytes();
   for (int64_t j = 0; j < count; j += kKeyColumns, panels += panel_bytes)
     for (int64_t r = 0; r < rows; r += kMostRows) {
-      const int64_t some = std::min(kMostRows, rows - r), ahead = r == 0 ? kBytesAhead : 0;
+      const int64_t some = std::min(kMostRows, rows - r), ahead = r == 0 ? kIntegersAhead : 0;
       ATTN_OF_ROWS(score_columns, some, layout.bits, blocks, panels, queries.blocks + r * blocks,
                    queries.scales + r, logits + r * stride + j, stride, ahead)
     }
@@ -293,7 +293,7 @@ ATTN_AVX2_TARGET void avx2_add_values(const QuantisedLayout& layout, int64_t row
         const uint8_t* const numbers = block + half * kHalfBytes;
         const uintptr_t next =
             reinterpret_cast<uintptr_t>(block) +
-            static_cast<uintptr_t>((r == 0 ? kBytesAhead : 0) + half * number_bytes / 2);
+            static_cast<uintptr_t>((r == 0 ? kIntegersAhead : 0) + half * number_bytes / 2);
         ATTN_OF_ROWS(add_half, some, layout.bits, count, numbers, taken, layout.dim - first,
                      sum + r * layout.dim + first, layout.dim, factors + r, next)
       }

@@ -87,7 +87,7 @@ class Forward {
     const int64_t d = p_.dim();
     real row_max[kBucketStrip], row_sum[kBucketStrip], rescale[kBucketStrip];
     for (int64_t s = queries.begin; s < queries.end; ++s)
-      prefetch_row(out_.data() + gathered.position(s) * d, d);
+      fetch_row(out_.data() + gathered.position(s) * d, d);
     for (int64_t s = queries.begin; s < queries.end; s += kBucketStrip) {
       const int64_t rows = std::min(kBucketStrip, queries.end - s);
       gathered.fill_scores({s, s + rows}, own + s - queries.begin);

@@ -96,7 +96,7 @@ class BucketGradient {
       const int64_t at = gathered.position(first + r),
                     ahead = gathered.position_ahead(first + r, first + rows);
       for (const real* const all : {p_.q.data(), grad_.data(), out_.data()})
-        prefetch_row(all + ahead * d, d);
+        fetch_row(all + ahead * d, d);
       std::copy_n(p_.q.data() + at * d, d, work + layout_.raw + r * d);
       std::copy_n(grad_.data() + at * d, d, from + r * d);
       work[layout_.dots + r] = row_dot(from + r * d, out_.data() + at * d, d);
@@ -110,7 +110,7 @@ class BucketGradient {
     if (!to.defined()) return;
     const Mark mark(Part::gathering);
     for (int64_t s = sorted.begin; s < sorted.end; ++s, rows += d) {
-      prefetch_row(to.data() + gathered.position_ahead(s, sorted.end) * d, d);
+      fetch_row(to.data() + gathered.position_ahead(s, sorted.end) * d, d);
       real* const row = to.data() + gathered.position(s) * d;
       for (int64_t c = 0; c < d; ++c) row[c] += rows[c];
     }

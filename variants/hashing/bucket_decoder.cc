@@ -207,7 +207,7 @@ int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* 
   while (true) {
     const int32_t latest = *std::max_element(cursors, cursors + rounds_);
     if (latest < 0) break;
-    prefetch_row(row(head, latest), 2 * dim);
+    fetch_row(row(head, latest), 2 * dim);
     const int32_t* const before = links(head, latest);
     for (int64_t round = 0; round < rounds_; ++round)
       if (cursors[round] == latest) cursors[round] = --left[round] > 0 ? before[round] : -1;

@@ -3,7 +3,6 @@
 // first `global_tokens` positions see, and are seen by, every position.
 #include "variants/api/variant_info.h"
 #include "variants/reference/patterns.h"
-#include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::variants {

@@ -2,7 +2,6 @@
 // the last ones. Xiao et al. 2023, arXiv:2309.17453, section 3.2 (StreamingLLM), as a mask: j < s
 // or i-w < j <= i. Time 4·n·(s+w)·d FLOPs, memory n·d; a decoder holds s + w positions.
 #include "variants/api/variant_info.h"
-#include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::variants {

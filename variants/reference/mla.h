@@ -19,7 +19,8 @@ inline void rotate_pairs(double* x, Index size, Index position) {
   }
 }
 
-// Rows x [batch, 1, len, width]; w: down, the gain if `norm`, up_k, up_v, query, out.
+// Rows x [batch, 1, len, width]; w: down, the gain if `norm`, up_k, up_v, query, out. The others
+// are zeros where rows are `wanted`.
 inline Array latent_attention(const Array& x, const std::vector<Array>& w, Index heads,
                               Index rotary, bool norm, bool causal,
                               const std::vector<Index>& lengths,
@@ -27,6 +28,7 @@ inline Array latent_attention(const Array& x, const std::vector<Array>& w, Index
   const Array &down = w[0], &up_k = w[norm ? 2 : 1], &up_v = w[norm ? 3 : 2],
               &query = w[norm ? 4 : 3], &last = w[norm ? 5 : 4];
   const Index r = up_k.len, d = x.dim / heads;
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   Array q(x.batch, heads, x.len, d + rotary), k = q, v(x.batch, heads, x.len, d);
   for (Index b = 0; b < x.batch; ++b)
     for (Index i = 0; i < x.len; ++i) {
@@ -39,25 +41,30 @@ inline Array latent_attention(const Array& x, const std::vector<Array>& w, Index
       for (Index j = 0; norm && j < r; ++j)
         latent[static_cast<std::size_t>(j)] *= w[1].at(0, 0, 0, j) / std::sqrt(squares);
       rotate_pairs(turned.data(), rotary, i);
-      std::vector<double> queries = times(x.row(b, 0, i), query);
       const std::vector<double> keys = times(latent, up_k), values = times(latent, up_v);
+      for (Index h = 0; h < heads; ++h) {
+        for (Index c = 0; c < d + rotary; ++c)
+          k.at(b, h, i, c) = c < d ? keys[static_cast<std::size_t>(h * d + c)]
+                                   : turned[static_cast<std::size_t>(c - d)];
+        for (Index c = 0; c < d; ++c)
+          v.at(b, h, i, c) = values[static_cast<std::size_t>(h * d + c)];
+      }
+    }
+  for (Index b = 0; b < x.batch; ++b)
+    for (const Index i : rows) {
+      if (!lengths.empty() && i >= lengths[static_cast<std::size_t>(b)]) continue;
+      std::vector<double> queries = times(x.row(b, 0, i), query);
       for (Index h = 0; h < heads; ++h) {
         double* const own = queries.data() + h * (d + rotary);
         rotate_pairs(own + d, rotary, i);
-        for (Index c = 0; c < d + rotary; ++c) {
-          q.at(b, h, i, c) = own[c];
-          k.at(b, h, i, c) = c < d ? keys[static_cast<std::size_t>(h * d + c)]
-                                   : turned[static_cast<std::size_t>(c - d)];
-        }
-        for (Index c = 0; c < d; ++c)
-          v.at(b, h, i, c) = values[static_cast<std::size_t>(h * d + c)];
+        for (Index c = 0; c < d + rotary; ++c) q.at(b, h, i, c) = own[c];
       }
     }
   const Array mixed =
       merged(softmax_attention(q, k, v, {.causal = causal, .lengths = lengths, .rows = wanted}));
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < x.len; ++i) {
+    for (const Index i : rows) {
       const std::vector<double> row = times(mixed.row(b, 0, i), last);
       for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = row[static_cast<std::size_t>(c)];
     }

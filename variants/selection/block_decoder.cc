@@ -6,9 +6,9 @@
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
-#include "core/simd/fetch.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
+#include "core/simd/transpose.h"
 #include "variants/selection/block_choice.h"
 #include "variants/selection/block_lists.h"
 
@@ -25,7 +25,7 @@ BlockDecoder::BlockDecoder(const Shape& position, int64_t capacity, int64_t bloc
       cache_(heads(), capacity, head_dim(), head_dim()),
       means_(heads(), (capacity + compressed_.stride - 1) / compressed_.stride, head_dim(),
              has_value_means ? head_dim() : 0),
-      work_({heads(), 2 * head_dim() + compressed_.block * head_dim()}) {}
+      ended_({heads(), (2 + std::min(compressed_.block, capacity)) * head_dim()}) {}
 
 void BlockDecoder::put(int64_t head, int64_t at, const real* k, const real* v) const {
   const int64_t d = head_dim();
@@ -33,8 +33,15 @@ void BlockDecoder::put(int64_t head, int64_t at, const real* k, const real* v) c
   const int64_t past = at + 1 - compressed_.block;  // where a block that ends here begins
   if (past < 0 || past % compressed_.stride != 0) return;
   const bool has_values = means_.values(head, 1) != means_.values(head, 0);
-  real *const sums = work_.data() + head * work_.dim(1), *const keys = sums + 2 * d;
-  for (int64_t i = 0; i < compressed_.block; ++i) cache_.copy_key(head, past + i, keys + i * d);
+  real* const sums = ended_.data() + head * ended_.dim(1);
+  real* const keys = sums + 2 * d;
+  for (int64_t at_row = 0; at_row < compressed_.block;) {
+    const int64_t first = past + at_row, column = first % kPanel,
+                  count = std::min(kPanel - column, compressed_.block - at_row);
+    transpose(d, count, cache_.panel(head, first - column) + column, cache_.panel_width(first),
+              keys + at_row * d, d);
+    at_row += count;
+  }
   compress(head, false, keys, sums);
   if (has_values) compress(head, true, cache_.values(head, past), sums + d);
   means_.put(head, past / compressed_.stride, sums, sums + d);
@@ -43,9 +50,9 @@ void BlockDecoder::put(int64_t head, int64_t at, const real* k, const real* v) c
 void BlockDecoder::compress(int64_t, bool, const real* rows, real* to) const {
   const int64_t d = head_dim();
   std::fill_n(to, d, real(0));
-  for (int64_t i = 0; i < block_; ++i)
+  for (int64_t i = 0; i < compressed_.block; ++i)
     for (int64_t c = 0; c < d; ++c) to[c] += rows[i * d + c];
-  const real factor = 1 / static_cast<real>(block_);
+  const real factor = 1 / static_cast<real>(compressed_.block);
   for (int64_t c = 0; c < d; ++c) to[c] *= factor;
 }
 
@@ -81,20 +88,24 @@ void BlockDecoder::score(int64_t head, int64_t count, const real* q, real* score
   count_flops(2 * static_cast<double>(group() * count * d));
 }
 
-void BlockDecoder::add(int64_t head, Span positions, const real* queries, real* logits,
-                       const GroupSums& sums) const {
+void BlockDecoder::add(int64_t head, Span positions, int64_t after, const real* queries,
+                       real* logits, const GroupSums& sums) const {
   const int64_t d = head_dim();
   for (int64_t at = positions.begin; at < positions.end;) {
-    const int64_t panel = at / kPanel * kPanel,
-                  count = std::min(panel + kPanel, positions.end) - at;
-    const real *const keys = cache_.panel(head, panel) + at % kPanel, *const values =
-                                                                          cache_.values(head, at);
+    const int64_t panel = at / kPanel * kPanel, end = std::min(panel + kPanel, positions.end);
+    const int64_t count = end - at, next = end < positions.end ? end : after;
+    const bool is_whole = count == kPanel && next % kPanel == 0;
+    const real* const keys = cache_.panel(head, panel) + at % kPanel;
     product(sums.rows, count, d, {queries, d},
-            {keys, cache_.panel_width(at), kPanel, ahead_of(keys)}, logits, kPanel);
+            {keys, cache_.panel_width(at), kPanel,
+             next >= 0 && is_whole ? cache_.panel(head, next) : nullptr},
+            logits, kPanel);
     weigh_keys(count, logits, kPanel, sums);
-    add_product(sums.rows, d, count, {logits, kPanel}, {values, d, kPanel, ahead_of(values)},
-                sums.sum, d, sums.rescale);
-    at += count;
+    add_product(
+        sums.rows, d, count, {logits, kPanel},
+        {cache_.values(head, at), d, kPanel, next >= 0 ? cache_.values(head, next) : nullptr},
+        sums.sum, d, sums.rescale);
+    at = end;
   }
   count_flops(4 * static_cast<double>(sums.rows * positions.size() * d));
 }
@@ -104,8 +115,9 @@ void BlockDecoder::attend(int64_t head, int64_t rows, int64_t count, const int32
   const int64_t d = head_dim();
   const GroupSums sums = GroupSums::in(work + rows * kPanel, rows, d);
   for (int64_t e = 0; e < count; ++e)
-    add(head, {chosen[e] * block_, (chosen[e] + 1) * block_}, queries, work, sums);
-  add(head, {own() * block_, length() + 1}, queries, work, sums);
+    add(head, {chosen[e] * block_, (chosen[e] + 1) * block_},
+        (e + 1 < count ? chosen[e + 1] : own()) * block_, queries, work, sums);
+  add(head, {own() * block_, length() + 1}, -1, queries, work, sums);
   divide(sums, out);
 }
 

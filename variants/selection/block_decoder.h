@@ -1,6 +1,6 @@
 // Decoding by attention to chosen blocks: a cache of keys and values, and the means of whole
 // blocks, or other rows that stand for them. A step reads the means of t/block blocks, and
-// block·most keys and values for each query.
+// block·most keys and values for each query, or for the queries of a group that choose together.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ class BlockDecoder : public Decoder {
   // A row [head_dim] of the rows of a compressed block: by default their mean.
   virtual void compress(int64_t head, bool are_values, const real* rows, real* to) const;
   // Adds the keys of some positions, seen by some queries [sums.rows, head_dim] of a key head,
-  // scaled by logit_factor(). Work: `logits` [sums.rows, kPanel]. A product has the bits of the
-  // forward's logits.
-  void add(int64_t head, Span positions, const real* queries, real* logits,
+  // scaled by logit_factor(); `after`: what is read next, -1: nothing. Work: `logits` [sums.rows,
+  // kPanel]. By products: the choice and large logits need the bits of the forward.
+  void add(int64_t head, Span positions, int64_t after, const real* queries, real* logits,
            const GroupSums& sums) const;
   // The same for the own block, up to the next position, and the chosen blocks, which `rows`
   // queries see; out [rows, head_dim] = their mean. Work: attend_reals().
@@ -50,7 +50,7 @@ class BlockDecoder : public Decoder {
   static int64_t attend_reals(int64_t rows, int64_t dim) {
     return rows * kPanel + GroupSums::reals(rows, dim);
   }
-  void divide(const GroupSums& sums, real* out) const;  // out [rows, head_dim]: the means
+  void divide(const GroupSums& sums, real* out) const;  // out [rows, head_dim] = sums / row_sum
   int64_t seen_next() const {                           // keys that attend() reads for a query
     return length() % block_ + 1 + std::min(most_, own()) * block_;
   }
@@ -76,7 +76,7 @@ class BlockDecoder : public Decoder {
   CompressedBlocks compressed_;
   PanelCache cache_;  // [heads, capacity]
   PanelCache means_;  // [heads, compressed blocks]: of keys, and of values or nothing
-  Tensor work_;       // [heads]: the means of a block, and its keys [block, dim]
+  Tensor ended_;      // [heads]: workspace: the means of a block that ends, and its keys
 };
 
 // Of moba. state_bytes: (2 + 1/block)·dim numbers a position and key head.

@@ -52,7 +52,7 @@ class BranchDecoder final : public BlockDecoder {
     }
   };
 
-  // Query heads that share keys and a choice.
+  // How many query heads share both keys and a choice.
   int64_t together() const { return std::min(shared(), group()); }
   int64_t ended() const { return compressed().ended(length() + 1); }
   // Whether the scores of blocks are the logits themselves, whose order a softmax does not change.
@@ -77,7 +77,7 @@ class BranchDecoder final : public BlockDecoder {
     }
     for (int64_t at = 0; at < unit(); at += g) {
       const GroupSums window = GroupSums::in(work + room_.logits + g * kPanel, g, d);
-      add((first + at) / g, {length() + 1 - in_window(), length() + 1}, queries + at * d,
+      add((first + at) / g, {length() + 1 - in_window(), length() + 1}, -1, queries + at * d,
           work + room_.logits, window);
       divide(window, out + (first + at) * d);
     }
@@ -127,8 +127,8 @@ class BranchDecoder final : public BlockDecoder {
            (compresses ? static_cast<double>(unit() / group()) * 2 * network_row_flops(keys_) : 0);
   }
   double unit_numbers() const override {
-    return 2 * static_cast<double>(head_dim() * (unit() / group() * ended() +
-                                                 unit() * (seen_next() + in_window())));
+    return 2 * static_cast<double>(head_dim() * (unit() / group() * (ended() + in_window()) +
+                                                 unit() / together() * seen_next()));
   }
 
   int64_t window_;

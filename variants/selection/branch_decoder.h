@@ -1,6 +1,7 @@
 // Decoding by native sparse attention: the cache of block_decoder.h with rows that stand for blocks
 // of keys and of values, and three gates a position and query head. A step reads 2·d numbers for
-// each such row, and for each key of the chosen blocks and of the window.
+// each such row, for each key of the window, and of the blocks that queries of a group choose
+// together.
 #pragma once
 
 #include <cstdint>

@@ -133,7 +133,7 @@ class RowDecoder final : public Decoder {
                   all = seen + rows;
     const int32_t* const which =
         chooses_next() ? chosen_.data() + head / sequence_heads() * o_.keys : places_.data();
-    const ListedRows nearby{seen, d, places_.data()}, further{rows, d, which};
+    const ListedRows nearby{seen, d, places_.data()}, further{rows, d, which, true};
     real* const weights = weights_.data() + head * weights_.dim(1);
     real* const sum_of_rows = weights + weights_.dim(1) - d;
     dots_with_rows(nearby, q, near(0, head), weights);

@@ -83,7 +83,7 @@ class SharedChoiceDecoder final : public Decoder {
     const real scale = static_cast<real>(1 / std::sqrt(static_cast<double>(dim)));
     for (int64_t h = 0; h < kv_heads() * group(); ++h) {
       const int64_t rows = (b * kv_heads() + h / group()) * capacity() * dim;
-      const ListedRows listed{count, dim, places};
+      const ListedRows listed{count, dim, places, true};
       dots_with_rows(listed, q + h * dim, keys_.data() + rows, logits);
       listed_softmax(count, scale, logits);
       weighted_rows(listed, logits, values_.data() + rows, out + h * dim);

@@ -7,8 +7,8 @@
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
-#include "core/simd/listed_rows.h"
 #include "core/simd/fetch.h"
+#include "core/simd/listed_rows.h"
 #include "core/simd/rows.h"
 #include "variants/selection/top_attention.h"
 #include "variants/selection/top_strip.h"
@@ -122,7 +122,7 @@ class TopDecoder final : public Decoder {
     auto* const places = reinterpret_cast<int32_t*>(work + room_.places);
     real* const logits = work + room_.logits;
     const int64_t dim = head_dim(), count = take_top(list, places);
-    const ListedRows rows{count, dim, places};
+    const ListedRows rows{count, dim, places, true};
     if (is_indexed())
       dots_with_rows(rows, q, keys_.data() + head * capacity() * dim, logits);
     else

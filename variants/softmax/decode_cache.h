@@ -22,6 +22,15 @@ inline real decode_factor(int64_t dim) {  // of logits, in units of log2
   return static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
 }
 
+// Where positions are held: the first ones for good, the last ones in a ring behind them.
+struct HeldSlots {
+  int64_t count, first = 0;  // all slots, and those of first positions
+
+  int64_t slot_of(int64_t position) const {
+    return position < first ? position : first + (position - first) % (count - first);
+  }
+};
+
 // Calls visit(slot, count, is_whole) for the panels among `count` slots from `slot` on, which
 // begins a panel: whole ones together, then the narrower last one of `slots`.
 template <class Visit>
@@ -37,7 +46,7 @@ inline void scale_queries(const real* q, int64_t group, int64_t dim, real* to) {
 }
 
 // Rows of values, of so many bytes each, that are read together: column by column, each from what
-// was fetched in order.
+// was fetched in order, kFetchedAhead (fetch.h) before.
 inline int64_t fetched_rows(int64_t row_bytes) {
   return std::max<int64_t>(1, kFetchedAhead / row_bytes);
 }
@@ -102,24 +111,20 @@ class RealCache {
  public:
   using Element = real;
 
-  // The first positions are held for good, in the first slots.
-  RealCache(int64_t heads, int64_t slots, int64_t dim, int64_t first = 0)
-      : slots_(slots), first_(first), dim_(dim), cache_(heads, slots, dim, dim) {}
+  RealCache(int64_t heads, HeldSlots slots, int64_t dim)
+      : slots_(slots), dim_(dim), cache_(heads, slots.count, dim, dim) {}
 
   int64_t query_reals(int64_t group) const { return padded_reals(group * dim_); }
   void take_queries(const real* q, int64_t group, real* to) const {
     scale_queries(q, group, dim_, to);
   }
   void put(int64_t head, int64_t position, const real* k, const real* v) const {
-    cache_.put(head, slot_of(position), k, v);
+    cache_.put(head, slots_.slot_of(position), k, v);
   }
-  int64_t slot_of(int64_t position) const {
-    return position < first_ ? position : first_ + (position - first_) % (slots_ - first_);
-  }
-  int64_t first() const { return first_; }
+  const HeldSlots& slots() const { return slots_; }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const {
-    score_panels(cache_, slots_, dim_, head, slot, count, group, queries, logits);
+    score_panels(cache_, slots_.count, dim_, head, slot, count, group, queries, logits);
   }
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const {
     weigh_keys(count, logits, kDecodeBlock, into);
@@ -131,7 +136,8 @@ class RealCache {
   int64_t bytes(int64_t) const { return cache_.bytes(); }
 
  private:
-  int64_t slots_, first_, dim_;
+  HeldSlots slots_;
+  int64_t dim_;
   PanelCache cache_;
 };
 
@@ -141,21 +147,20 @@ class BFloat16Cache {
  public:
   using Element = BFloat16;
 
-  BFloat16Cache(int64_t heads, int64_t slots, int64_t dim)
-      : slots_(slots), dim_(dim), pairs_(pairs_of(dim)), cache_(heads, slots, dim, dim) {}
+  BFloat16Cache(int64_t heads, HeldSlots slots, int64_t dim)
+      : slots_(slots), dim_(dim), pairs_(pairs_of(dim)), cache_(heads, slots.count, dim, dim) {}
 
   int64_t query_reals(int64_t group) const { return padded_reals(reals_of_pairs(group * pairs_)); }
   void take_queries(const BFloat16* q, int64_t group, real* to) const {
     pack_pairs(q, group, dim_, reinterpret_cast<BFloat16Pair*>(to));
   }
   void put(int64_t head, int64_t position, const BFloat16* k, const BFloat16* v) const {
-    cache_.put(head, slot_of(position), k, v);
+    cache_.put(head, slots_.slot_of(position), k, v);
   }
-  int64_t slot_of(int64_t position) const { return position % slots_; }
-  static int64_t first() { return 0; }
+  const HeldSlots& slots() const { return slots_; }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const {
-    score_pairs(cache_, slots_, dim_, head, slot, count, group, queries, logits);
+    score_pairs(cache_, slots_.count, dim_, head, slot, count, group, queries, logits);
   }
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const {
     weigh_keys(count, logits, kDecodeBlock, into);
@@ -167,7 +172,8 @@ class BFloat16Cache {
   int64_t bytes(int64_t) const { return cache_.bytes(); }
 
  private:
-  int64_t slots_, dim_, pairs_;
+  HeldSlots slots_;
+  int64_t dim_, pairs_;
   PairedCache cache_;
 };
 

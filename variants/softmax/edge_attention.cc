@@ -13,6 +13,7 @@
 #include "core/base/counters.h"
 #include "core/base/marks.h"
 #include "core/base/workers.h"
+#include "core/simd/fetch.h"
 #include "core/simd/listed_rows.h"
 #include "core/simd/row_ops.h"
 
@@ -84,12 +85,6 @@ struct EdgeProblem {
   int64_t longest() const { return longest_list(*mask.edges); }
 };
 
-// Prefetches a row, so that scattered rows are loaded in parallel. Any address is allowed.
-void fetch(const real* from, int64_t size) {
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
-  for (int64_t c = 0; c < size; c += kLine) __builtin_prefetch(from + c);
-}
-
 // Prefetches the values of these keys and the keys of the edges to come.
 void fetch_rows(const EdgeProblem& p, std::span<const int32_t> keys, const real* all_keys,
                 const real* all_values) {
@@ -98,8 +93,8 @@ void fetch_rows(const EdgeProblem& p, std::span<const int32_t> keys, const real*
   const std::vector<int32_t>& listed = p.mask.edges->keys;
   const int32_t* const last = listed.data() + listed.size();
   for (const int32_t& key : keys) {
-    if (last - &key > kAhead) fetch(all_keys + (&key)[kAhead] * p.k.dim, p.k.dim);
-    fetch(all_values + key * p.v.dim, p.v.dim);
+    if (last - &key > kAhead) fetch_row(all_keys + (&key)[kAhead] * p.k.dim, p.k.dim);
+    fetch_row(all_values + key * p.v.dim, p.v.dim);
   }
 }
 

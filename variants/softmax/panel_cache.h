@@ -22,11 +22,6 @@ class PanelCache {
     for (int64_t c = 0; c < dim; ++c) column[c * width] = key[c];
     std::copy_n(value, values_.dim(2), values_.data() + row(head, position) * values_.dim(2));
   }
-  void copy_key(int64_t head, int64_t position, real* key) const {
-    const int64_t width = panel_width(position), dim = keys_.dim(2);
-    const real* const column = panel_at(head, position) + position % kPanel;
-    for (int64_t c = 0; c < dim; ++c) key[c] = column[c * width];
-  }
   // The panel that starts at `position`, a multiple of kPanel: [key_dim][panel_width]. The last
   // panel is only as wide as the remaining positions.
   const real* panel(int64_t head, int64_t position) const { return panel_at(head, position); }

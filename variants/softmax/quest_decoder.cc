@@ -69,14 +69,12 @@ class QuestDecoder final : public Decoder, public TellsPositions {
     const int64_t before = position / kQuestPage;
     return read_pages(position) - 1 < before ? before : 0;
   }
-  // Begins to load a page: 64 bytes of each row of keys, and its values.
+  // Begins to load a page: its columns of each row of keys, and its values.
   void fetch_page(int64_t head, int32_t page) const {
     const int64_t first = page * kQuestPage, width = cache_.panel_width(first), dim = head_dim();
     const real* const keys = cache_.panel(head, first) + first % kPanel;
-    for (int64_t c = 0; c < dim; ++c)
-      fetch_all(kQuestPage * int64_t{sizeof(real)}, reinterpret_cast<uintptr_t>(keys + c * width));
-    fetch_all(kQuestPage * dim * int64_t{sizeof(real)},
-              reinterpret_cast<uintptr_t>(cache_.values(head, first)));
+    for (int64_t c = 0; c < dim; ++c) fetch_row(keys + c * width, kQuestPage);
+    fetch_row(cache_.values(head, first), kQuestPage * dim);
   }
   int64_t row_bytes() const { return 2 * head_dim() * int64_t{sizeof(real)}; }
 

@@ -39,14 +39,13 @@ class SoftmaxDecoder : public Decoder {
     Tensor distances = {};
   };
 
-  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots, Cache cache,
-                 const Extras& extras = {})
+  SoftmaxDecoder(const Shape& position, int64_t capacity, Cache cache, const Extras& extras = {})
       : Decoder(position, capacity,
                 extras.gates ? std::vector<int64_t>{1} : std::vector<int64_t>{}),
-        slots_(slots),
+        slots_(cache.slots()),
         cache_(std::move(cache)),
         sinks_(extras.sinks),
-        bias_(heads(), slots, extras.gates, extras.distances) {}
+        bias_(heads(), slots_.count, extras.gates, extras.distances) {}
 
  protected:
   void put_all(int64_t len, const Element* k, const Element* v);
@@ -55,10 +54,11 @@ class SoftmaxDecoder : public Decoder {
  private:
   int64_t do_state_bytes() const override { return cache_.bytes(heads()) + bias_.bytes(); }
   double do_step_flops() const override {
-    return 4 * static_cast<double>(heads() * group() * head_dim() * std::min(length() + 1, slots_));
+    return 4 * static_cast<double>(heads() * group() * head_dim() *
+                                   std::min(length() + 1, slots_.count));
   }
   double do_step_bytes() const override {  // the cache read, one position of it written
-    const int64_t positions = std::min(length() + 1, slots_);
+    const int64_t positions = std::min(length() + 1, slots_.count);
     return static_cast<double>(heads()) *
                static_cast<double>(cache_.read_bytes(length(), 0, positions) +
                                    cache_.written_bytes() + bias_.gate_bytes() * (positions + 1)) +
@@ -78,7 +78,7 @@ class SoftmaxDecoder : public Decoder {
   void attend(int64_t head, int64_t begin, int64_t end, const Part& part, Tally& done) const;
   void finish(int64_t head, const Part* parts, int64_t count, Element* out) const;
 
-  int64_t slots_;  // as many as a query can see
+  HeldSlots slots_;  // as many as a query can see
   Cache cache_;
   Tensor sinks_;  // [heads of queries], or undefined
   DecodeBias bias_;
@@ -87,12 +87,12 @@ class SoftmaxDecoder : public Decoder {
 
 template <class Cache>
 void SoftmaxDecoder<Cache>::put_all(int64_t len, const Element* k, const Element* v) {
-  const int64_t unseen = std::max<int64_t>(0, len - slots_);
+  const int64_t unseen = std::max<int64_t>(0, len - slots_.count);
   parallel_for(heads(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
       for (int64_t i = 0; i < len; ++i) {
         if (bias_.is_gated()) bias_.put(head, length() + i, gates()[0][head * len + i]);
-        if (i < unseen && length() + i >= cache_.first()) continue;
+        if (i < unseen && length() + i >= slots_.first) continue;
         cache_.put(head, length() + i, k + (head * len + i) * head_dim(),
                    v + (head * len + i) * head_dim());
       }
@@ -142,11 +142,11 @@ void SoftmaxDecoder<Cache>::finish(int64_t head, const Part* parts, int64_t coun
 template <class Cache>
 void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Element* v,
                                    Element* out) {
-  const int64_t dim = head_dim(), count = std::min(length() + 1, slots_);
+  const int64_t dim = head_dim(), count = std::min(length() + 1, slots_.count);
   // As few parts a head as give every thread the same number.
   const int64_t even = threads() / std::gcd<int64_t>(heads(), threads());
   const int64_t per_head = std::clamp<int64_t>(count / kLeastPart, 1, even);
-  const int64_t blocks = (count + kDecodeBlock - 1) / kDecodeBlock, slot = cache_.slot_of(length());
+  const int64_t blocks = (count + kDecodeBlock - 1) / kDecodeBlock, slot = slots_.slot_of(length());
   if (bias_.is_gated()) {
     for (int64_t head = 0; head < heads(); ++head) bias_.put(head, length(), gates()[0][head]);
     count_bytes(static_cast<double>(heads()) * sizeof(double));
@@ -213,15 +213,17 @@ class BFloat16Decoder final : public SoftmaxDecoder<BFloat16Cache> {
   }
 };
 
-int64_t slots_of(int64_t capacity, int64_t window) {
-  return window < 0 ? capacity : std::min(window + 1, capacity);
+// Of `window` positions before the own one and the `first` ones.
+HeldSlots slots_of(int64_t capacity, int64_t window, int64_t first = 0) {
+  const int64_t held = std::min(first, capacity);
+  return {window < 0 ? capacity : held + std::min(window + 1, capacity - held), held};
 }
 
-template <class Made, class... More>
-std::unique_ptr<Decoder> made(const Shape& position, int64_t capacity, int64_t slots,
-                              const typename Made::Extras& extras, More... more) {
-  typename Made::Kept cache(position[0] * position[1], slots, position[3], more...);
-  return std::make_unique<Made>(position, capacity, slots, std::move(cache), extras);
+template <class Made, class... Type>
+std::unique_ptr<Decoder> made(const Shape& position, int64_t capacity, HeldSlots slots,
+                              const typename Made::Extras& extras, Type... type) {
+  typename Made::Kept cache(position[0] * position[1], slots, position[3], type...);
+  return std::make_unique<Made>(position, capacity, std::move(cache), extras);
 }
 
 }  // namespace
@@ -233,20 +235,19 @@ std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity
 
 std::unique_ptr<Decoder> band_softmax_decoder(const Shape& position, int64_t capacity,
                                               int64_t window, int64_t first) {
-  const int64_t held = std::min(first, capacity), slots = held + slots_of(capacity - held, window);
-  return made<RealDecoder>(position, capacity, slots, {}, held);
+  return made<RealDecoder>(position, capacity, slots_of(capacity, window, first), {});
 }
 
 std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t capacity,
                                                   int64_t window, const Tensor& distances) {
-  const int64_t slots = slots_of(capacity, window);
-  ATTN_CHECK(distances.dim(1) >= slots, "a table of {} distances for {} positions",
-             distances.dim(1), slots);
+  const HeldSlots slots = slots_of(capacity, window);
+  ATTN_CHECK(distances.dim(1) >= slots.count, "a table of {} distances for {} positions",
+             distances.dim(1), slots.count);
   return made<RealDecoder>(position, capacity, slots, {.distances = distances});
 }
 
 std::unique_ptr<Decoder> gated_softmax_decoder(const Shape& position, int64_t capacity) {
-  return made<RealDecoder>(position, capacity, capacity, {.gates = true});
+  return made<RealDecoder>(position, capacity, {capacity}, {.gates = true});
 }
 
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,

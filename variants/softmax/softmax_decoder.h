@@ -1,6 +1,6 @@
-// Decoding by exact softmax attention with a KV cache of all positions or, for a window, a ring
-// buffer of the last ones. A step costs 4·d FLOPs for each query and cached position. It reads 2·d
-// numbers for each position, once for all queries of a group.
+// Decoding by exact softmax attention with a KV cache of all positions, of the last ones (a ring
+// buffer), or of the first and the last ones. A step costs 4·d FLOPs for each query and cached
+// position. It reads 2·d numbers for each position, once for all queries of a group.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace attn {
 // value, which takes its share of every row (natural units; read at each step).
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
                                          int64_t window = -1, const Tensor& sinks = {});
-// The same where the first `first` positions are visible too, for good.
+// softmax_decoder() without sinks, whose queries also see the first `first` positions.
 std::unique_ptr<Decoder> band_softmax_decoder(const Shape& position, int64_t capacity,
                                               int64_t window, int64_t first);
 // softmax_decoder() with a bias of each logit, see logit_bias.h. `distances` [kv_heads·group,
@@ -36,8 +36,8 @@ struct TypedDecoderOptions {
   Tensor sinks = {};
   bool gates = false;
 };
-// The first three with a cache of any type; it takes steps in either dtype. Of integers, the last
-// kRecentPositions positions are held in float32 too, and read there.
+// softmax_decoder() and gated_softmax_decoder() with a cache of any type; it takes steps in either
+// dtype. Of integers, the last kRecentPositions positions are held in float32 too, and read there.
 std::unique_ptr<Decoder> typed_softmax_decoder(const Shape& position, int64_t capacity,
                                                CacheType cache,
                                                const TypedDecoderOptions& options = {});

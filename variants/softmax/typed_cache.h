@@ -17,13 +17,14 @@ class TypedCache {
  public:
   using Element = real;
 
-  TypedCache(int64_t heads, int64_t slots, int64_t dim, CacheType type)
-      : slots_(slots),
+  TypedCache(int64_t heads, HeldSlots slots, int64_t dim, CacheType type)
+      : slots_(slots.count),
         dim_(dim),
         type_(type),
-        keys_(cached_keys(keys_of(type), heads, slots, dim)),
-        values_(cached_values(values_of(type), heads, slots, dim)) {
-    if (keeps_recent(type)) recent_.emplace(heads, recent_positions(slots), dim, dim);
+        keys_(cached_keys(keys_of(type), heads, slots_, dim)),
+        values_(cached_values(values_of(type), heads, slots_, dim)) {
+    ATTN_CHECK(slots.first == 0, "a cache of {} is a ring alone", name_of(type));
+    if (keeps_recent(type)) recent_.emplace(heads, recent_positions(slots_), dim, dim);
   }
 
   static int64_t recent_positions(int64_t slots) { return std::min(kRecentPositions, slots); }
@@ -52,12 +53,11 @@ class TypedCache {
     keys_->take_queries(q, group, to + padded_reals(group * dim_));
   }
   void put(int64_t head, int64_t position, const real* k, const real* v) const {
-    keys_->put(head, slot_of(position), k);
-    values_->put(head, slot_of(position), v);
+    keys_->put(head, position % slots_, k);
+    values_->put(head, position % slots_, v);
     if (recent_) recent_->put(head, position % recent_positions(slots_), k, v);
   }
-  int64_t slot_of(int64_t position) const { return position % slots_; }
-  static int64_t first() { return 0; }
+  HeldSlots slots() const { return {slots_}; }
   void score(int64_t head, int64_t slot, int64_t count, int64_t group, const real* queries,
              real* logits) const;
   void add(int64_t head, int64_t slot, int64_t count, real* logits, const GroupSums& into) const;

@@ -82,23 +82,27 @@ TEST_F(Product, EveryBorder) {
 
 TEST_F(Product, OverwritesAndSkipsWhatHasFactorZero) {
   each([] {
-    const std::vector<real> a = normals(7 * 3, "a"), b = normals(3 * 20, "b");
-    std::vector<real> c(7 * 20, std::numeric_limits<real>::quiet_NaN());
-    product(7, 20, 3, {a.data(), 3, 1}, {b.data(), 20}, c.data(), 20);
-    std::vector<real> sum(7 * 20, std::numeric_limits<real>::quiet_NaN());
-    const std::vector<real> zeros(7, real(0));
-    add_product(7, 20, 3, {a.data(), 3, 1}, {b.data(), 20}, sum.data(), 20, zeros.data());
-    for (size_t i = 0; i < c.size(); ++i) {
-      ASSERT_TRUE(std::isfinite(c[i]));
-      ASSERT_EQ(c[i], sum[i]);
-    }
+    for (const int64_t rows : {1, 2, 7})
+      for (const int64_t cols : {20, 64, 97}) {
+        const auto size = static_cast<size_t>(rows * cols);
+        const std::vector<real> a = normals(rows * 3, "a"), b = normals(3 * cols, "b");
+        std::vector<real> c(size, std::numeric_limits<real>::quiet_NaN()), sum = c;
+        product(rows, cols, 3, {a.data(), 3, 1}, {b.data(), cols}, c.data(), cols);
+        const std::vector<real> zeros(static_cast<size_t>(rows), real(0));
+        add_product(rows, cols, 3, {a.data(), 3, 1}, {b.data(), cols}, sum.data(), cols,
+                    zeros.data());
+        for (size_t i = 0; i < size; ++i) {
+          ASSERT_TRUE(std::isfinite(c[i]));
+          ASSERT_EQ(c[i], sum[i]);
+        }
+      }
   });
 }
 
 // From another place, or from c itself: the same bits.
 TEST_F(Product, AddsToWhatLiesElsewhere) {
   each([] {
-    for (const int64_t rows : {1, 6, 13})
+    for (const int64_t rows : {1, 2, 6, 13})
       for (const int64_t cols : {1, 16, 64, 65, 130}) {
         const int64_t depth = 7, c_row = cols + 2;
         const std::vector<real> a = normals(rows * depth, "a"), b = normals(depth * cols, "b");
@@ -121,7 +125,7 @@ TEST_F(Product, AddsToWhatLiesElsewhere) {
 // The bits do not depend on it, and what is fetched is not read: it may be nobody's memory.
 TEST_F(Product, WhatIsFetchedMeanwhileChangesNothing) {
   each([] {
-    for (const int64_t rows : {1, 4, 6, 7, 13})
+    for (const int64_t rows : {1, 2, 4, 6, 7, 13})
       for (const int64_t cols : {1, 16, 63, 64, 65, 256}) {
         const int64_t depth = 33;
         const std::vector<real> a = normals(rows * depth, "a");

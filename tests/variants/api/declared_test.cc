@@ -77,7 +77,21 @@ struct StepCost {
   const char* variant;
   std::map<std::string, ParamValue> given;
   double flops, bytes;
+  int64_t kv_heads = kHeads;
 };
+
+StepCost of_nsa(int64_t shared_by) {
+  constexpr double kMeans = 3, kWindow = 6, kChosen = 1 + 2 * 4;
+  return {"nsa",
+          {{"block", int64_t{4}},
+           {"blocks", int64_t{3}},
+           {"window", int64_t{5}},
+           {"shared_by", shared_by},
+           {"compression", std::string("mean")}},
+          4 * 2 * kDim * (kMeans + kWindow + kChosen),
+          2 * kSize * kDim * (kMeans + kWindow + 2 / static_cast<double>(shared_by) * kChosen + 1),
+          1};
+}
 
 std::vector<StepCost> costs() {
   const auto whole = [](int64_t x) { return ParamValue(x); };
@@ -90,6 +104,21 @@ std::vector<StepCost> costs() {
       // Position 12 is the first of its block of 4 and sees the block before.
       {"local", {{"block", whole(4)}, {"look_back", whole(1)}}, of_pairs(5), of_cache(5)},
       {"truncated", {{"window", whole(6)}}, of_pairs(7), of_cache(7)},
+      {"sinks", {{"window", whole(6)}, {"sinks", whole(2)}}, of_pairs(8), of_cache(8)},
+      // All keys are scored, and 4 values read.
+      {"topk",
+       {{"keys", whole(4)}},
+       2 * kHeads * kDim * (kSeen + 4),
+       kSize * kHeads * kDim * (kSeen + 4 + 2)},
+      // The means of 3 blocks; of keys and values the own position and a block.
+      {"moba",
+       {{"block", whole(4)}, {"blocks", whole(2)}},
+       2 * kHeads * kDim * (3 + 2 * 5),
+       kSize * kHeads * kDim * (3 + 2 * 5 + 2)},
+      // Both query heads share keys: of these the means and the window are read once, the chosen
+      // blocks by each, or once where both choose together.
+      of_nsa(1),
+      of_nsa(2),
       // Queries and the new key through the projections; then `units` numbers and a value a key.
       {"additive",
        {},
@@ -118,11 +147,15 @@ std::unique_ptr<Attention> built(const char* variant,
 }
 
 TEST(StepCost, IsTheOneWrittenOut) {
-  const Tensor past = bridge::normal({1, kHeads, kBefore, kDim}, "past");
   for (const StepCost& cost : costs()) {
+    const Tensor past = bridge::normal({1, cost.kv_heads, kBefore, kDim}, "past");
     const auto attention = built(cost.variant, cost.given);
-    const auto decoder = attention->decoder(1, 100);
-    decoder->extend(past, past, past);
+    const auto decoder = attention->decoder(1, 100, cost.kv_heads);
+    std::vector<Tensor> gates;
+    for (const int64_t width : decoder->gate_widths())
+      gates.push_back(Tensor::zeros({1, kHeads, kBefore, width}));
+    const Tensor q = bridge::normal({1, kHeads, kBefore, kDim}, "q");
+    decoder->extend(past, past, q, gates);
     EXPECT_EQ(decoder->step_flops(), cost.flops) << cost.variant;
     EXPECT_EQ(decoder->step_bytes(), cost.bytes) << cost.variant;
   }
