@@ -128,16 +128,18 @@ def states(path: Path, scored: Path) -> str:
     lengths = sorted({n for own in lines.values() for n in own})
     table = []
     for name, own in lines.items():
-        line = [name]
-        for n in lengths:
-            cell = own.get(n)
-            size = bytes_of(cell)
-            line += [time_text(cell), ratio_of(cell, exact.get(n)) if own is not exact else NONE, bytes_text(size) if size else NONE]
-        table.append([*line, *(recall_text(own, scores, task) for task in RECALL)])
-    heads = ["what is kept"]
-    for n in lengths:
-        heads += [f"{length_text(n)}: a token", "of exact attention's", "bytes"]
+        times = [_token_text(own.get(n), exact.get(n) if own is not exact else None) for n in lengths]
+        sizes = [bytes_of(own.get(n)) for n in lengths]
+        kept = " / ".join(bytes_text(size) if size else NONE for size in sizes)
+        table.append([name, *times, kept, *(recall_text(own, scores, task) for task in RECALL)])
+    heads = ["what is kept", *(f"{length_text(n)}: a token, of exact attention's" for n in lengths), "bytes at " + " / ".join(map(length_text, lengths))]
     return markdown([*heads, *(f"`{task}`" for task in RECALL)], table) + not_measured(c for own in lines.values() for c in own.values())
+
+
+def _token_text(cell: Cell | None, exact: Cell | None) -> str:
+    """`353 µs ±2 %, 0.28`."""
+    ratio = ratio_of(cell, exact)
+    return time_text(cell) if ratio == NONE else f"{time_text(cell)}, {ratio}"
 
 
 def recall_text(own: dict[int, Cell], scores: list[Cell], task: str) -> str:
