@@ -78,7 +78,7 @@ std::vector<Option> run_options() {
       {"test-with", 0, "LIST",
        "accuracy: score the learned weights with other parameters of the variant too, "
        "'rounds=[1,2];rounds=8,chunk=32', or by decoding from a cache of a type, "
-       "'kv_dtype=[int8,int8/int4]'"},
+       "'kv_dtype=[int8,int8/int4]', or behind a prompt, 'evict=snapkv,budget=4,prompt=8'"},
       {"test-on", 0, "LIST",
        "accuracy: score the learned weights on the task with other parameters too, "
        "'length=[128,256]'"},

@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "core/ops/ops.h"
+#include "harness/model/decoded_rows.h"
 #include "harness/model/embedding.h"
 #include "harness/model/layer_stack.h"
 #include "harness/model/pair_head.h"
 #include "harness/model/unfold_head.h"
 #include "harness/model/weights.h"
+#include "variants/api/forgetting.h"
 
 namespace attn {
 
@@ -150,7 +152,7 @@ Encoder::Scored Encoder::scored(const Batch& batch, Rng* dropout) const {
   return {row_by_row ? s.logits(gathered(read)) : gathered(s.logits(read)), entries};
 }
 
-std::optional<int64_t> Encoder::state_bytes(int64_t length, CacheType cache) const {
+std::optional<int64_t> Encoder::state_bytes(int64_t length, CacheType cache, int64_t prompt) const {
   const State& s = *state_;
   const LayerConfig& layer = s.config.layer;
   AttentionShape shape{1, layer.heads, length, length, layer.width / layer.heads, layer.causal};
@@ -161,8 +163,11 @@ std::optional<int64_t> Encoder::state_bytes(int64_t length, CacheType cache) con
     const LayerConfig own = layer_config_at(layer, static_cast<int64_t>(i));
     const Attention& attention = s.stack.layers()[i]->attention();
     if (own.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
-    bytes += static_cast<int64_t>(attention.state_bytes(shape, own.kv_heads)) +
-             s.stack.layers()[i]->feed_forward().state_bytes(1);
+    // Of a decoder that forgets, the formula is that of other prompts.
+    bytes += prompt > 0 && as_forgetting(attention)
+                 ? state_bytes_behind(prompt, attention, length, own.kv_heads)
+                 : static_cast<int64_t>(attention.state_bytes(shape, own.kv_heads));
+    bytes += s.stack.layers()[i]->feed_forward().state_bytes(1);
   }
   return bytes;
 }

@@ -77,8 +77,9 @@ class Encoder {
   };
   Scored scored(const Batch& batch, Rng* dropout = nullptr) const;
   // Bytes of the decode states of all layers for one sequence of `length` positions, cached in
-  // `cache`; nullopt if a layer cannot decode.
-  std::optional<int64_t> state_bytes(int64_t length, CacheType cache = CacheType::float32) const;
+  // `cache`, of which the first `prompt` are appended at once; nullopt if a layer cannot decode.
+  std::optional<int64_t> state_bytes(int64_t length, CacheType cache = CacheType::float32,
+                                     int64_t prompt = 0) const;
   std::vector<Weight> weights() const;  // all weights, learned or not, with unique names
   int64_t parameter_count() const;      // of learned numbers
   const ModelConfig& config() const;

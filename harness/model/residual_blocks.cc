@@ -132,15 +132,15 @@ struct AttentionBlock::State {
             gates.of(source)};
   }
   Var attended(const Projected& heads, const Mask& mask) const {
-    const std::optional<CacheType> cache = AnsweredBySteps::cache_of(*attention);
-    ATTN_CHECK(!biased || !cache, "steps of {} from a cache take no bias of distances",
+    const std::optional<DecodedFrom> decoded = AnsweredBySteps::of(*attention);
+    ATTN_CHECK(!biased || !decoded, "steps of {} from a cache take no bias of distances",
                config.variant->name);
     if (biased)
       return biased->biased_forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask,
                                     config.distances->table(heads.q.dim(2), heads.k.dim(2)));
-    if (cache)
-      return Var(decoded_rows(*attention, *cache, heads.q.value(), heads.k.value(), heads.v.value(),
-                              heads.gates));
+    if (decoded)
+      return Var(decoded_rows(*attention, decoded->cache, heads.q.value(), heads.k.value(),
+                              heads.v.value(), heads.gates, decoded->prompt));
     const Var keys = repeat_kv(heads.k), values = repeat_kv(heads.v);
     const Var out = attention->forward(heads.q, keys, values, mask, heads.gates);
     if (config.watch)

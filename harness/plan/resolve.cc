@@ -2,6 +2,7 @@
 #include "harness/plan/resolve.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/check.h"
 #include "core/base/nearest.h"
@@ -122,6 +123,16 @@ void check_mimicry(const Resolved& resolved) {
       if (const auto why = why_no_mimicry(*info, params.values(), training)) throw_error(*why);
 }
 
+// Without what the choice names and has no effect beside its other values.
+std::map<std::string, ParamValue> without_idle(const std::vector<ParamSpec>& specs,
+                                               const Choice& choice,
+                                               std::map<std::string, ParamValue> values) {
+  const std::map<std::string, ParamValue> counting = effective(specs, values);
+  for (const auto& [name, text] : choice)
+    if (!counting.count(name)) values.erase(name);
+  return values;
+}
+
 // "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the parameters `own` of
 // the variant or the task. A parameter of `more` counts only where a text names it. `key`
 // names the text, and `example` a right one.
@@ -132,7 +143,9 @@ std::vector<Params> tested_params(const Info& info, const Params& own, const std
   std::vector<Params> tested;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
-    for (const Choice& choice : cross_product(parse_settings(text.substr(begin, end - begin)))) {
+    const auto choices = cross_product(parse_settings(text.substr(begin, end - begin)));
+    std::set<std::string> with_idle;
+    for (const Choice& choice : choices) {
       ATTN_CHECK(!choice.empty(), "{} '{}' has an empty part; expected such as {}", key, text,
                  example);
       std::vector<ParamSpec> specs = info.params;
@@ -142,7 +155,13 @@ std::vector<Params> tested_params(const Info& info, const Params& own, const std
           specs.push_back(one);
       std::map<std::string, ParamValue> values = own.values();
       for (auto& [name, value] : typed_choice(info.name, specs, choice)) values[name] = value;
-      tested.emplace_back(info.name, specs, values);
+      // Of a grid, as of a variant's: what counts with some choices only is left out beside the
+      // others, and what is then the same is scored once.
+      const size_t given = values.size();
+      if (choices.size() > 1) values = without_idle(specs, choice, std::move(values));
+      Params params(info.name, specs, values);
+      if (values.size() == given || with_idle.insert(params.str()).second)
+        tested.push_back(std::move(params));
     }
     begin = end + 1;
   }
@@ -229,7 +248,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   resolved.test_with = request.test_with.empty() ? sweep.test_with : request.test_with;
   for (const auto& [info, params] : resolved.variants)
     resolved.tested.push_back(tested_params(*info, params, resolved.test_with, "test_with",
-                                            "rounds=1;rounds=4", {cache_param()}));
+                                            "rounds=1;rounds=4", decoding_params()));
   resolved.test_on = request.test_on.empty() ? sweep.test_on : request.test_on;
   for (const auto& [info, params] : resolved.tasks)
     resolved.tested_on.push_back(

@@ -20,6 +20,7 @@ class LabelLearner final : public Learner {
       : real_(spec.shape.real),
         scoring_(spec.shape.bits ? Scoring::bits : Scoring::accuracy),
         cache_(spec.cache),
+        prompt_(spec.prompt),
         model_(model_config(spec)) {}
 
   Var loss(const Batch& batch, Rng* dropout) const override {
@@ -35,7 +36,7 @@ class LabelLearner final : public Learner {
 
   Score score(const std::vector<Batch>& batches) const override {
     const NoGrad no_grad;
-    const AnsweredBySteps answered(cache_);
+    const AnsweredBySteps answered(cache_, prompt_);
     if (!real_) return evaluate(model_, batches, scoring_);
     std::vector<double> errors;
     std::vector<Answer> told;
@@ -55,7 +56,7 @@ class LabelLearner final : public Learner {
 
   std::vector<Weight> weights() const override { return model_.weights(); }
   std::optional<int64_t> state_bytes(const TaskShape& shape) const override {
-    return model_.state_bytes(shape.length, cache_.value_or(CacheType::float32));
+    return model_.state_bytes(shape.length, cache_.value_or(CacheType::float32), prompt_);
   }
 
  private:
@@ -68,6 +69,7 @@ class LabelLearner final : public Learner {
   bool real_;
   Scoring scoring_;
   std::optional<CacheType> cache_;
+  int64_t prompt_;
   Encoder model_;
 };
 

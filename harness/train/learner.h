@@ -50,6 +50,7 @@ struct LearnerSpec {
   AttentionWatch watch = {};           // of all attention blocks
   // Scores of labels are answered by steps from it; nullopt: see AnsweredBySteps.
   std::optional<CacheType> cache = {};
+  int64_t prompt = 0;  // positions that are appended at once before these steps
 };
 
 std::unique_ptr<Learner> make_learner(const LearnerSpec& spec);

@@ -54,11 +54,13 @@ Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
                 const Learner& trained, const std::map<std::string, ParamValue>& params) {
   const ScoredWith with = scored_with(params);
   const std::string& name = request.task->name;
-  auto why = why_not_trainable(name, task, *request.variant, with.params, request.training);
+  auto why = why_not_trainable(name, task, *request.variant, with.params, request.training,
+                               with.prompt > 0);
   if (!why) why = why_no_cached_score(name, task.shape(), *request.variant, with, request.training);
   if (why) return {nullptr, *why};
   spec.variant_params = with.params;
   spec.cache = with.cache;
+  spec.prompt = with.prompt;
   try {
     std::unique_ptr<Learner> model = make_learner(spec);
     if (std::string reason = copy_learned(trained, *model); !reason.empty())

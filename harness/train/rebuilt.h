@@ -25,7 +25,7 @@ struct Rebuilt {
 // `spec` is that of `trained`, or of one for longer sequences, and a model of it answers `task`.
 // The learned weights of the result are those of `trained`, whose names and shapes must be the
 // same; its random weights are drawn as by a training with `params` on `task`. `params` may name a
-// cache too, see cached_score.h.
+// cache and a prompt too, see cached_score.h.
 Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
                 const Learner& trained, const std::map<std::string, ParamValue>& params);
 

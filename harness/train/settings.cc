@@ -135,7 +135,8 @@ bool pads(const Task& task) {
 
 std::optional<std::string> why_not_trainable(
     const std::string& name, const Task& task, const VariantInfo& variant,
-    const std::map<std::string, ParamValue>& variant_params, const Params& training) {
+    const std::map<std::string, ParamValue>& variant_params, const Params& training,
+    bool behind_prompt) {
   const TaskShape shape = task.shape();
   const int64_t width = training.integer("width"), heads = training.integer("heads");
   if (width % heads != 0)
@@ -148,7 +149,7 @@ std::optional<std::string> why_not_trainable(
   if (!read.queries && !read.keys && training.text("positions") == "rotary")
     return fmt::format("{} has no queries and keys that rotary positions could turn", variant.name);
   const Params chosen(variant.name, variant.params, variant_params);
-  if (auto reason = why_no_steps(variant, chosen, shape.causal)) return reason;
+  if (auto reason = why_no_steps(variant, chosen, shape.causal, behind_prompt)) return reason;
   const std::string& positions = training.text("positions");
   const bool biased = distances_of(positions_of(positions)) != Distances::none;
   if (biased && forgets_of(variant, chosen))

@@ -12,6 +12,7 @@
 #include "core/base/counters.h"
 #include "core/simd/rounded_product.h"
 #include "harness/train/batches.h"
+#include "harness/train/cached_score.h"
 #include "harness/train/followers.h"
 #include "harness/train/learner.h"
 #include "harness/train/lengths.h"
@@ -197,6 +198,8 @@ class Trainer {
       const Rebuilt other = rebuilt(request_, task_, own, *model_, params);
       with.reason = other.reason;
       if (!other.model) continue;
+      with.reason = why_no_labels_behind(scored_with(params).prompt, examples).value_or("");
+      if (!with.reason.empty()) continue;
       with.score = score(*other.model, examples);
       with.state_bytes = other.model->state_bytes(task_.shape());
     }

@@ -40,8 +40,8 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
-  // Parameters of the variant, and types of its cache (cached_score.h), with which the learned
-  // weights are scored too.
+  // Parameters of the variant, types of its cache and prompts (cached_score.h), with which the
+  // learned weights are scored too.
   std::vector<std::map<std::string, ParamValue>> test_with;
   // Parameters of the task on whose test split the learned weights are scored too.
   std::vector<std::map<std::string, ParamValue>> test_on;
@@ -124,9 +124,11 @@ class Interrupted : public Error {
 TrainResult train(const TrainRequest& request, const std::function<bool(int64_t step)>& tick = {});
 
 // The reason why the variant cannot be trained on the task, such as a causal task and a variant
-// that cannot be causal; nullopt if it can. `name` is the name of the task.
+// that cannot be causal; nullopt if it can. `name` is the name of the task. A decoder
+// that forgets at the end of a prompt alone has a score only where it is `behind_prompt`.
 std::optional<std::string> why_not_trainable(
     const std::string& name, const Task& task, const VariantInfo& variant,
-    const std::map<std::string, ParamValue>& variant_params, const Params& training);
+    const std::map<std::string, ParamValue>& variant_params, const Params& training,
+    bool behind_prompt = false);
 
 }  // namespace attn

@@ -42,6 +42,7 @@ foreach(stem
     store/rows
     store/schema
     plan/cached_scores_plan
+    plan/prompted_scores_plan
     plan/captured_cells
     plan/cells
     plan/departures
@@ -79,6 +80,7 @@ foreach(stem
     train/kinds
     train/lengths
     train/optimizer
+    train/prompted_score
     train/schedule
     train/sequence_learner
     train/slices
@@ -92,6 +94,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/verify/bare_fault.cc
   ${CMAKE_CURRENT_LIST_DIR}/verify/late_fault.cc)
 foreach(stem
+    model/decoded_rows
     model/distance_bias
     model/encoder_decoder
     model/encoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows.kept import DEFAULTS, EVICT, TYPED, is_whole
+from attnbench.plots.rows.kept import DEFAULTS, EVICT, PROMPT, TYPED, is_whole
 from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.read import Cell, read_rows
 from attnbench.plots.rows.scores import TaskGroup, over_seeds, task_groups
@@ -37,9 +37,9 @@ def table(path: Path) -> str:
 
 
 def entries_of(cell: Cell) -> dict[str, Entry]:
-    """The scores of the cell's weights by the type of cache that they were decoded from, where nothing is forgotten."""
+    """The scores of the cell's weights by the type of cache that they were decoded from, where nothing is forgotten and every position is a step."""
     entries = [e for e in cell.metrics.get("by_params") or [] if e.get("test") is not None and e["params"].get(EVICT, DEFAULTS[EVICT]) == DEFAULTS[EVICT]]
-    return {str(e["params"][TYPED]): e for e in entries if TYPED in e["params"]}
+    return {str(e["params"][TYPED]): e for e in entries if TYPED in e["params"] and PROMPT not in e["params"]}
 
 
 def _heads(group: TaskGroup) -> list[str]:

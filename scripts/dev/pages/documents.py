@@ -19,7 +19,7 @@ from attnbench.peers.__main__ import main as peers
 from attnbench.plots.rows.read import read_rows
 from dev.overhead import table as overhead
 
-from . import by_block, by_family, cached, captured, catalog, decode_choice, decode_tables, evicted, locality, orders, passes, published, ranks
+from . import by_block, by_family, cached, captured, catalog, decode_choice, decode_tables, evicted, locality, orders, passes, prompted, published, ranks
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: passes.shares(Path(rows)),
@@ -42,6 +42,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "summary": lambda rows: captured.sentences(Path(rows)),
     "evicted": lambda rows: evicted.table(Path(rows)),
     "evicted_far": lambda rows: evicted.distances(Path(rows)),
+    "evicted_prompts": lambda rows: prompted.table(Path(rows)),
     "locality": lambda sweep: locality.table(Path(sweep)),
     "published": lambda tables, *rows: published.table(Path(tables), *map(Path, rows)),
     "cache_scores": lambda rows: cached.table(Path(rows)),

@@ -25,7 +25,7 @@ QUARTER = 4  # of the length: the budget of the tables by distance
 def table(path: Path) -> str:
     """Of each task a line a method and a column a budget: the mean over seeds ± half of its 95 % interval, and the share of what exact attention
     scores with these seeds. Bold are the best of a budget and what is not told apart from it; where a training was cut off there is no best."""
-    return "\n\n".join(f"{_heading(g)}\n\n{_scores(g)}" for g in _groups(path))
+    return "\n\n".join(f"{heading(g)}\n\n{scores(g)}" for g in _groups(path))
 
 
 def distances(path: Path) -> str:
@@ -51,7 +51,7 @@ def _methods(group: TaskGroup) -> dict[str, list[Cell]]:
     return {name: sorted((c for c in group.cells if c.variant == name), key=lambda c: c.axes["seed"]) for name in names}
 
 
-def _heading(group: TaskGroup) -> str:
+def heading(group: TaskGroup) -> str:
     every = _methods(group)[EXACT]
     exact = [c for c in every if c.ok]
     found, best = over_seeds([float(c.metric("test") or 0) for c in exact], exact[0].metric("test_stderr")), group.best_shortcut()
@@ -61,7 +61,7 @@ def _heading(group: TaskGroup) -> str:
     return f"`{group.cells[0].task}`, {exact[0].length} positions, {group.label}: exact attention scores {scored}{beside}."
 
 
-def _scores(group: TaskGroup) -> str:
+def scores(group: TaskGroup) -> str:
     methods, budgets = _methods(group), budgets_of(group.cells)
     tests = {name: {b: _by_seed(own, b) for b in budgets} for name, own in methods.items()}
     every = len(methods[EXACT])

@@ -19,12 +19,13 @@ STATE = 1024
 
 
 def cell(seed: int, scores: dict[str, float | None], exact: float = 0.9, task: str = "mqar", **more: Any) -> dict[str, Any]:
-    """Scores by type of cache; beside them one under eviction, of which the page has another table."""
+    """Scores by type of cache; beside them one under eviction, of which the page has another table, and one behind a prompt."""
     entries = [
         {"params": {**OWN, "kv_dtype": name}, "test": test, "stderr": None if test is None else 0.01, "reason": "no" if test is None else None, "state_bytes": STATE // 2}
         for name, test in scores.items()
     ]
     entries.append({"params": {**OWN, "evict": "h2o", "budget": 8.0}, "test": 0.123, "stderr": 0.01, "reason": None})
+    entries.append({"params": {**OWN, "kv_dtype": "int8", "prompt": 8}, "test": 0.123, "stderr": 0.01, "reason": None})
     own = {"training": TRAINED, "by_distance": far(exact, exact), "state_bytes": STATE, **more}
     return probe_rows.cell("full", task, exact, seed=seed, params=OWN, by_params=entries, **own)
 

@@ -13,7 +13,8 @@ from .settings import without_run, without_settings
 from .style import BASELINE
 
 EVICT, BUDGET, NONE, QUEST = "evict", "budget", "none", "quest"
-DEFAULTS = {EVICT: NONE, "when": "always"}  # what rows of exact attention leave out
+WHEN, PROMPT = "when", "prompt"  # when=prompt forgets at the end of a prompt; prompt=N of a score is so long
+DEFAULTS = {EVICT: NONE, WHEN: "always"}  # what rows of exact attention leave out
 TYPED = "kv_dtype"  # the axis of numbers of fewer bits
 PAGE = 16  # positions that quest bounds together, variants/softmax/eviction.h
 POSITION, SCORE, WEIGHT = 4, 8, 4  # bytes that are held beside a key and its value, variants/softmax/held_positions.h
