@@ -27,8 +27,8 @@ SweepRequest scored(const std::string& test_with, const std::string& variant = "
 
 std::vector<std::string> texts_with(const SweepRequest& request) {
   std::vector<std::string> found;
-  for (const Params& params : plan(request).cells.at(0).key.test_with)
-    found.push_back(params.str());
+  const Cell cell = plan(request).cells.at(0);
+  for (const Params& params : cell.key.test_with) found.push_back(params.str());
   return found;
 }
 

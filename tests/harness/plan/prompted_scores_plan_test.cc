@@ -25,8 +25,8 @@ SweepRequest scored(const std::string& test_with, const std::string& variant = "
 
 std::vector<std::string> texts_with(const SweepRequest& request) {
   std::vector<std::string> found;
-  for (const Params& params : plan(request).cells.at(0).key.test_with)
-    found.push_back(params.str());
+  const Cell cell = plan(request).cells.at(0);
+  for (const Params& params : cell.key.test_with) found.push_back(params.str());
   return found;
 }
 
@@ -77,7 +77,7 @@ TEST(PromptedScores, ThatARowHoldsMakeItsCell) {
   EXPECT_EQ(plan(scored(text)).cells.at(0).id, cell.id);
   Request request;
   request.key = cell.key;
-  const CellKey again = request_of(to_json(request)).key;
+  const CellKey again = request_of(to_json(request)).key.value();
   EXPECT_EQ(again, cell.key) << "as a child process gets it";
   EXPECT_EQ(scored_with(again.test_with.at(0).values()).prompt, 8);
 }
