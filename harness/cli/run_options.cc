@@ -16,7 +16,9 @@ std::string axis_help(const AxisInfo& axis) {
     if (choice.find('/') == std::string::npos && !choice.empty()) single.push_back(choice);
   std::string values = single.empty() ? "" : join(single) + "; ";
   if (std::holds_alternative<bool>(spec.value)) values = "false,true; ";
-  const std::string value = to_string(spec.value);
+  const auto* const number = std::get_if<double>(&spec.value);
+  const bool is_none = number && *number < spec.min;  // not asked for
+  const std::string value = is_none ? "" : to_string(spec.value);
   return fmt::format(
       "{}{}{}{}", values, spec.help, value.empty() ? "" : "; default " + value,
       axis.measures.size() == 1 ? fmt::format(" ({} alone)", name_of(axis.measures[0])) : "");

@@ -42,7 +42,9 @@ inline std::string length_text(const Row& row) {
 inline std::string show_time(const Row& row) {
   const Summary& time = row.speed().time;
   const double half = (time.ci_high - time.ci_low) / 2;
-  return fmt::format("{:.3g} ±{:.0f}%{}{}", time.median * 1e3, std::ceil(100 * half / time.median),
+  const double percent = std::ceil(100 * half / time.median);
+  return fmt::format("{:.3g} ±{}%{}{}", time.median * 1e3,
+                     percent > 100 ? ">100" : fmt::format("{:.0f}", percent),
                      row.result.noisy.empty() ? "" : "*", verified_mark(row));
 }
 

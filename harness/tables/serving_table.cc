@@ -106,8 +106,12 @@ Table serving_table(const std::string& group, const Grid& grid) {
   for (size_t i = 0; i < grid.labels.size(); ++i) {
     const Row* const row = grid.find(grid.labels[i], grid.columns.back());
     const bool is_ok = row && row->is_ok();
-    for (size_t j = 1; j < columns.size(); ++j)
-      table.rows[i].push_back(is_ok ? columns[j].second(*row) : "");
+    for (size_t j = 1; j < columns.size(); ++j) {
+      std::string text = is_ok ? columns[j].second(*row) : "";
+      const bool is_time = columns[j].first != "state";
+      if (!text.empty() && is_time && !row->result.noisy.empty()) text += "*";
+      table.rows[i].push_back(std::move(text));
+    }
   }
   if (queued)
     table.notes.push_back(note_on(*queued->speed().queue,

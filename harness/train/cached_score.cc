@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "harness/model/decoded_rows.h"
 #include "harness/train/settings.h"
 
 namespace attn {
@@ -57,6 +58,8 @@ ScoredWith scored_with(std::map<std::string, ParamValue> given) {
 std::optional<std::string> why_no_cached_score(const std::string& name, const TaskShape& task,
                                                const VariantInfo& variant, const ScoredWith& with,
                                                const Params& training) {
+  const Params params(variant.name, variant.params, with.params);
+  if (auto why = why_no_steps(variant, params, task.causal, with.prompt > 0)) return why;
   if (!with.cache) return std::nullopt;
   const std::string type = name_of(*with.cache);
   if (task.outputs > 0)
@@ -81,7 +84,7 @@ std::optional<std::string> why_no_cached_score(const std::string& name, const Ta
   shape.head_dim = training.integer("width") / shape.heads;
   shape.causal = true;
   shape.cache = *with.cache;
-  return variant.why_no_decoder(shape, Params(variant.name, variant.params, with.params));
+  return variant.why_no_decoder(shape, params);
 }
 
 std::optional<std::string> why_no_labels_behind(int64_t prompt,

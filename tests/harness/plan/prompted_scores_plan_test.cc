@@ -61,7 +61,7 @@ TEST(PromptedScores, OtherCellsKeepTheirIds) {
   for (const Cell* cell : {&plain, &other})
     EXPECT_FALSE(says(to_json(cell->key).dump(), R"("prompt":)"));
   EXPECT_TRUE(says(to_json(prompted.key).dump(), R"("prompt":8)"));
-  EXPECT_NE(prompted.id, plan(scored("evict=snapkv,budget=4")).cells.at(0).id);
+  EXPECT_NE(prompted.id, plan(scored("evict=snapkv,budget=4,prompt=9")).cells.at(0).id);
   CellKey key = prompted.key;
   key.test_with.clear();
   EXPECT_EQ(id_of(key), plain.id);
@@ -104,6 +104,8 @@ TEST(PromptedScores, ThatCannotBeAreOneLine) {
   for (const char* none : {"0", "-1", "1.5", "many"})
     refused(scored(std::string("prompt=") + none),
             std::string("prompt=") + none + " is not valid; expected int in 1..");
+  for (const char* without : {"evict=snapkv,budget=4", "evict=h2o,budget=4,when=prompt"})
+    refused(scored(without), "prompt alone; --test-with 'prompt=N' scores behind one");
   refused(scored("evict=snapkv,budget=4,prompt=[8,64]"),
           "prompt=64 leaves no step of the 64 positions of mqar; expected 1 to 63");
   refused(scored("kv_dtype=int8,prompt=200"), "prompt=200 leaves no step of the 64 positions");

@@ -305,7 +305,7 @@ class Machines(InFolder):
 
     def test_what_disturbed_a_machine_is_told_in_words(self) -> None:
         cells = [*fixture.speed_cells(np.random.default_rng(1))[:3], fixture.memory_cells()[0]]  # memory is no time
-        cells[0]["noisy"], cells[1]["noisy"] = ["witness"], ["witness", "steal"]
+        cells[0]["noisy"], cells[1]["noisy"], cells[3]["noisy"] = ["witness"], ["witness", "steal"], ["witness"]
         found = read_rows([fixture.write(self.folder / "rows.jsonl", cells)]).cells
         beside = "work that never changes took longer beside it"
         told = f"2 of the 3 times shown here were measured on a disturbed machine: the hypervisor took time (1); {beside} (2)."

@@ -9,6 +9,7 @@ import json
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -89,6 +90,13 @@ class Growth(InSections):
         alone["cell"], alone["variant"] = "0" * 16, {"name": "performer", "params": {}}
         file.write_text("\n".join([*lines, json.dumps(alone)]) + "\n")
         rows = rows_of(comparison.growth(self.book_of(file)), "fits")
+        self.assertEqual({r["variant"] for r in rows}, {"full", "linear"})
+
+    def test_what_is_told_of_scores_is_in_no_list(self) -> None:
+        file = self.planted("rows", ("full", lambda n: 1e-9 * n**2), ("linear", lambda n: 1e-7 * n))
+        asked = comparison.asked
+        with mock.patch.object(comparison, "asked", lambda *words: [*asked(*words), {"measure": "agreement", "reason": "left out"}]):
+            rows = rows_of(comparison.growth(self.book_of(file)), "fits")
         self.assertEqual({r["variant"] for r in rows}, {"full", "linear"})
 
     def test_an_exponent_has_the_name_of_its_own_file(self) -> None:

@@ -114,16 +114,16 @@ NOISE = {  # the words of a row's `noisy`
 
 def disturbed(cells: list[Cell], where: str = "shown here") -> str:
     """How many of the times were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
-    noisy = [c for c in cells if c.ok and c.noisy]
+    times = [c for c in cells if c.ok and c.measure == "speed"]
+    noisy = [c for c in times if c.noisy]
     if not noisy:
         return ""
     why = {reason: sum(reason in c.noisy for c in noisy) for c in noisy for reason in c.noisy}
     reasons = "; ".join(f"{NOISE.get(r, r)} ({count})" for r, count in sorted(why.items()))
     if len(why) == 1:
         reasons = NOISE.get(next(iter(why)), next(iter(why)))
-    timed = sum(c.ok and c.measure == "speed" for c in cells)
     verb = "was" if len(noisy) == 1 else "were"
-    return f"{len(noisy)} of the {timed} times {where} {verb} measured on a disturbed machine: {reasons}."
+    return f"{len(noisy)} of the {len(times)} times {where} {verb} measured on a disturbed machine: {reasons}."
 
 
 def marks_key(cells: Iterable[Cell], marks: str | None = None) -> str:
