@@ -12,6 +12,8 @@ namespace {
 
 using Show = std::function<std::string(const Row&)>;
 
+std::string noisy_mark(const Row& row) { return row.result.noisy.empty() ? "" : "*"; }
+
 std::string in_ms(double seconds) { return fmt::format("{:.3g}", seconds * 1e3); }
 
 const ServingFigures& serving_of(const Row& row) { return row.speed().serving.value(); }
@@ -61,7 +63,8 @@ std::vector<std::pair<std::string, Show>> columns_of_queue() {
            [](const Row& row) { return fmt::format("{:.0f}%", 100 * queue_of(row).utilisation); }},
           {"sustained/s", [](const Row& row) {
              const QueueFigures& queue = queue_of(row);
-             return fmt::format("{:.3g}{}", queue.sustained_rate, is_sustained(queue) ? "" : " !");
+             return fmt::format("{:.3g}{}{}", queue.sustained_rate, noisy_mark(row),
+                                is_sustained(queue) ? "" : " !");
            }}};
 }
 
@@ -108,8 +111,8 @@ Table serving_table(const std::string& group, const Grid& grid) {
     const bool is_ok = row && row->is_ok();
     for (size_t j = 1; j < columns.size(); ++j) {
       std::string text = is_ok ? columns[j].second(*row) : "";
-      const bool is_time = columns[j].first != "state";
-      if (!text.empty() && is_time && !row->result.noisy.empty()) text += "*";
+      const std::string& name = columns[j].first;
+      if (!text.empty() && name != "state" && name != "sustained/s") text += noisy_mark(*row);
       table.rows[i].push_back(std::move(text));
     }
   }
