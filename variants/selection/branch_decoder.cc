@@ -84,9 +84,8 @@ class BranchDecoder final : public BlockDecoder {
     for (int64_t at = 0; at < unit(); ++at) {
       real factors[kBranches];
       sigmoid_row(kBranches, gates()[0].data() + (first + at) * kBranches, factors);
-      const real *const selected = work + room_.selected + at * d, *const compressed =
-                                                                       work + room_.compressed +
-                                                                       at * d;
+      const real* const selected = work + room_.selected + at * d;
+      const real* const compressed = work + room_.compressed + at * d;
       real* const to = out + (first + at) * d;
       for (int64_t c = 0; c < d; ++c)
         to[c] = factors[0] * selected[c] + factors[1] * to[c] + factors[2] * compressed[c];

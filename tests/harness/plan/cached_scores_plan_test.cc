@@ -15,23 +15,6 @@
 namespace attn::cached_scores_plan_test {
 namespace {
 
-SweepRequest scored(const std::string& test_with, const std::string& variant = "full",
-                    const std::string& task = "mqar[preset=small]",
-                    const std::string& training = "") {
-  SweepRequest request = request_with({{"measure", "accuracy"}}, {variant});
-  request.tasks = {task};
-  request.training = training;
-  request.test_with = test_with;
-  return request;
-}
-
-std::vector<std::string> texts_with(const SweepRequest& request) {
-  std::vector<std::string> found;
-  const Cell cell = plan(request).cells.at(0);
-  for (const Params& params : cell.key.test_with) found.push_back(params.str());
-  return found;
-}
-
 TEST(CachedScores, StandBesideTheParametersOfTheVariant) {
   const std::vector<std::string> all = {"kernel=tiled,kv_dtype=int8",
                                         "kernel=tiled,kv_dtype=int8/int4",

@@ -15,21 +15,6 @@
 namespace attn::prompted_scores_plan_test {
 namespace {
 
-SweepRequest scored(const std::string& test_with, const std::string& variant = "full",
-                    const std::string& task = "mqar[preset=small]") {
-  SweepRequest request = request_with({{"measure", "accuracy"}}, {variant});
-  request.tasks = {task};
-  request.test_with = test_with;
-  return request;
-}
-
-std::vector<std::string> texts_with(const SweepRequest& request) {
-  std::vector<std::string> found;
-  const Cell cell = plan(request).cells.at(0);
-  for (const Params& params : cell.key.test_with) found.push_back(params.str());
-  return found;
-}
-
 // snapkv and quest have no `when`: a grid leaves it out beside them, and asks for each once.
 TEST(PromptedScores, OfAGridOfMethods) {
   EXPECT_EQ(texts_with(scored("evict=[snapkv,h2o,quest],budget=[4,16],when=prompt,prompt=8")),

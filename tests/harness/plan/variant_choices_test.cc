@@ -172,13 +172,6 @@ SweepRequest tested_on(const std::string& text, const std::string& task = "induc
   return request;
 }
 
-std::vector<std::string> texts_on(const SweepRequest& request) {
-  std::vector<std::string> found;
-  const Cell cell = plan(request).cells.at(0);
-  for (const Params& params : cell.key.test_on) found.push_back(params.str());
-  return found;
-}
-
 TEST(TestOn, GridsStandOnTheParametersOfTheTask) {
   const std::string rest = ",min_length=0,symbols=18,train_examples=100000";
   EXPECT_EQ(texts_on(tested_on("length=[32,64];length=8,min_length=4")),
@@ -246,13 +239,6 @@ SweepRequest tested_with(const std::string& text,
   request.tasks = {"copy[length=16]"};
   request.test_with = text;
   return request;
-}
-
-std::vector<std::string> texts_with(const SweepRequest& request) {
-  std::vector<std::string> found;
-  const Cell cell = plan(request).cells.at(0);
-  for (const Params& params : cell.key.test_with) found.push_back(params.str());
-  return found;
 }
 
 TEST(TestWith, GridsStandOnTheParametersOfTheTraining) {
